@@ -10,14 +10,14 @@ import typer
 import counterleaf
 from counterleaf import cli, datasets, distributed
 from counterleaf.cli.shell import CODES
-from counterleaf.experiments import baselines
+from counterleaf_experiments.commands import app
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 TEXTS = [ROOT / "README.md", *PAGES, *sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "examples").glob("*.rst"))]
 SHELLS = {"", "text", "shell", "sh", "bash", "console"}
-APP = typer.main.get_command(cli.app)
+APPS = {"counterleaf": typer.main.get_command(cli.app), "counterleaf-experiments": typer.main.get_command(app)}
 UsageError = typer.BadParameter.__base__  # click's own, or the copy that newer typers bring along
 
 
@@ -40,26 +40,27 @@ def prose(text):
 def command_lines(text):
     """Lines of code, and code in a sentence, that begin with the command's name; without comments."""
     text = re.sub(r"\\\n\s*(# )?", " ", text)  # one command over several lines
+    text = re.sub(r"^\| `\w+\.py` \|.*$", "", text, flags=re.MULTILINE)  # a file's purpose names a command without arguments
     fences = re.findall(r"^```(\S*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     lines = [line for language, block in fences if language in SHELLS for line in block.splitlines()]
     lines += [line for line in prose(text).splitlines() if line.startswith("    ")]
     lines += [line[1:] for line in text.splitlines() if line.startswith("#   ")]  # a literal block in an example's words
-    lines += re.findall(r"(?<!`)`{1,2}(counterleaf [^`]+)`", text)
+    lines += re.findall(r"(?<!`)`{1,2}((?:counterleaf|counterleaf-experiments) [^`]+)`", text)
     found = [re.sub(r"^\s*(\$ )?", "", line).split(" #")[0].strip() for line in lines]
-    return [line for line in found if re.match(r"counterleaf [a-z-]", line)]
+    return [line for line in found if re.match(r"(counterleaf|counterleaf-experiments) [a-z-]", line)]
 
 
 def words_of(line):
-    """What a shell would pass on; where the output goes, and what reads it, is not the command's."""
+    """What a shell would run and pass on; where the output goes, and what reads it, is not the command's."""
     words = shlex.split(re.split(r"\s[|<>]\s|\s2>", line)[0])
-    return [word for word in words[1:] if word not in ("&", "...")]
+    return [word for word in words if word not in ("&", "...")]
 
 
 def parse(words):
     """Parse as the command line does, without running anything; the command's name must be known, its options too."""
-    command, rest = APP, words
-    if words[0].startswith("-"):
-        assert words[0] in {"--help", *(option for one in APP.params for option in one.opts)}, (
+    command, rest = APPS[words[0]], words[1:]
+    if rest[0].startswith("-"):
+        assert rest[0] in {"--help", *(option for one in command.params for option in one.opts)}, (
             f"no such option: {' '.join(words)}"
         )
         return
@@ -109,10 +110,10 @@ def test_command_lines_can_be_typed(page):
             pytest.fail(f"{line}: {error.format_message()}")
 
 
-@pytest.mark.parametrize("name", list(APP.commands))
-def test_the_examples_of_help_can_be_typed(name):
-    lines = command_lines(APP.commands[name].help)
-    assert lines, f"counterleaf {name} --help shows no example"
+@pytest.mark.parametrize(("program", "name"), [(program, name) for program, app in APPS.items() for name in app.commands])
+def test_the_examples_of_help_can_be_typed(program, name):
+    lines = command_lines(APPS[program].commands[name].help)
+    assert lines, f"{program} {name} --help shows no example"
     for line in lines:
         parse(words_of(line))
 
@@ -128,19 +129,27 @@ def test_command_lines_are_found_wherever_they_stand():
     fenced = "```python\n>>> x\n```\n\n```text\n$ counterleaf two > out.csv\n```\n\n"
     text = f"{indented}{fenced}See `counterleaf three`.\n"
     assert command_lines(text) == ["counterleaf two > out.csv", "counterleaf one --a 1", "counterleaf three"]
-    assert words_of("counterleaf two --b 'x y' > out.csv") == ["two", "--b", "x y"]
+    assert words_of("counterleaf two --b 'x y' > out.csv") == ["counterleaf", "two", "--b", "x y"]
 
 
 def test_every_public_name_is_in_the_reference():
     reference = (DOCS / "api.md").read_text()
     described = re.findall(r"^\.\. auto\w+:: ([\w.]+)(?:\(\))?$", reference, re.MULTILINE)
     public = [f"counterleaf.{name}" for name in counterleaf.__all__ if name not in ("datasets", "distributed")]
-    public += [f"{module.__name__}.{name}" for module in (datasets, distributed, baselines) for name in module.__all__]
+    public += [f"{module.__name__}.{name}" for module in (datasets, distributed) for name in module.__all__]
     assert sorted(described) == sorted(public)
 
 
+def test_the_readme_begins_with_all_that_a_stranger_needs():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 120
+    start = "\n".join(lines[:40])
+    for needed in ("![", "    pip install", "\n>>> ", "\nProved: ", "\n- **", "**One limit:**", "(docs/index.md)"):
+        assert needed in start
+
+
 def test_exit_codes_agree_everywhere():
-    readme = re.search(r"Exit codes: (.+?)\.\n", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert [int(code) for code in re.findall(r"\d+", readme[1])] == list(CODES)
-    assert re.findall(r"`(\d+)`", APP.epilog) == [str(code) for code in CODES]
+    listed = re.search(r"full table\]\(.+?\)\): (.+?)\.\n", (DOCS / "deployment.md").read_text(), re.DOTALL)
+    assert " ".join(listed[1].split()).split(", ") == [f"{code} {meaning}" for code, meaning in CODES.items()]
+    assert re.findall(r"`(\d+)`", APPS["counterleaf"].epilog) == [str(code) for code in CODES]
     assert "<!-- exit codes -->" in (DOCS / "command_line.md").read_text()  # made from the same table

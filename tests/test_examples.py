@@ -26,7 +26,7 @@ SHOWN = {  # by page: lines without which its text would be wrong
     "04_constraints.py": ["male: married/widowed", "infeasible - proved: True", "  freeze('savings')"],
     "05_costs.py": ["to be a Barolo costs 0.0: Barolo", "to be a Barolo costs 0.2: Barbera", "'cook'), 'hours': (20, "],
     "06_pipelines.py": [
-        "as guessed from the data",
+        "inferred from the data",
         ">50K - confirmed: True",
         "(PolynomialFeatures) cannot be folded: it mixes columns",
         "no class '>50k'",

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from support.seeds import seeds
 
 from counterleaf.sparse import CSR
 
@@ -14,7 +15,7 @@ def random_matrix(rng, rows, columns):
     return sparse.random_array((rows, columns), density=rng.random(), rng=rng, format=rng.choice(["coo", "csc", "csr"]))
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_it_holds_and_multiplies_what_scipy_does(seed):
     rng = np.random.default_rng(seed)
     height, width, depth = rng.integers(0, 7, 3)
@@ -37,7 +38,7 @@ def test_it_holds_and_multiplies_what_scipy_does(seed):
         assert np.array_equal(numbers, A.toarray()[i, columns])
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_entries_come_in_any_order_and_several_times(seed):
     rng = np.random.default_rng(seed)
     rows, columns, data = rng.integers(0, 4, 12), rng.integers(0, 3, 12), rng.integers(-2, 3, 12).astype(float)

@@ -1,7 +1,7 @@
 // Proofs that a region is empty, valid in real arithmetic: every sum includes a bound on its rounding error.
 //
 // A region is empty if no point of its box satisfies some combination of its rows. Where floating point cannot decide, the
-// search is in doubt, and only exact arithmetic can decide.
+// search is numerically uncertain, and only exact arithmetic can decide.
 #pragma once
 
 #include "bound/bound.hpp"

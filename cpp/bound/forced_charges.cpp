@@ -45,14 +45,16 @@ Contributions contributions(const Question& question, const Box& box, const Term
     return out;
 }
 
-/// The charges that a row forces which misses its offset by ``miss`` at the source.
-double forced_by(Contributions parts, double miss) {
+/// The charges that a row forces which misses its offset by ``miss`` at the source. If all features together do not reach it,
+/// the box has no row and any bound holds; ``all`` is then as high as that of every larger box.
+double forced_by(Contributions parts, double miss, double all) {
     const double left = miss - parts.moving;
     if (!(left > 0.0)) return 0.0;
     std::ranges::sort(parts.gains, std::greater<>());
     std::size_t k = 0;
     double reached = 0.0;
     while (k < parts.gains.size() && reached < left) reached += parts.gains[k++];
+    if (reached < left) return all;
     std::ranges::sort(parts.charges);
     return std::accumulate(parts.charges.begin(), parts.charges.begin() + static_cast<std::ptrdiff_t>(k), 0.0);
 }
@@ -62,6 +64,7 @@ double forced_by(Contributions parts, double miss) {
 double forced_charges(const Question& question, const Path& path, const Box& box) {
     if (question.charges.empty()) return 0.0;
     const std::vector<char> moving = moving_features(question, box);
+    const double all = std::accumulate(question.charges.begin(), question.charges.end(), 0.0);
     double most = 0.0;
     for (std::size_t t = 0; t < path.size(); ++t)
         for (double side : {1.0, -1.0}) {
@@ -71,7 +74,7 @@ double forced_charges(const Question& question, const Path& path, const Box& box
             const Contributions parts = contributions(question, box, terms, sign, moving);
             const double rounding = 4.0 * (static_cast<double>(terms.size()) + 4.0) * ROUND * parts.size;
             const double offset = question.offset(path.row[t]) - question.wide_tolerance(path.row[t]);
-            most = std::max(most, forced_by(parts, offset - sign * terms.exactly_at(question.features.source) - rounding));
+            most = std::max(most, forced_by(parts, offset - sign * terms.exactly_at(question.features.source) - rounding, all));
         }
     return most * (1.0 - 8.0 * ROUND);
 }

@@ -5,7 +5,8 @@
 namespace counterleaf {
 namespace {
 
-constexpr double HAIR = 1e-9;  // the largest share by which multipliers are reduced
+constexpr double HAIR = 1e-9;    // the largest share by which multipliers are reduced
+constexpr double NOISE = 1e-12;  // share of the terms of a price: a smaller price of a free change may be rounding
 
 /// Row d of Q times y, in twice the working precision.
 Ball product(const Sparse& Q, std::size_t d, Constants y) {
@@ -21,7 +22,13 @@ public:
         : question(question), path(path), box(box), at_source(at_source), f(question.features), lam(lam), y(y), frame(scratch),
           price(scratch.values<BallSum>(f.width())) {}
 
-    double run() {
+    ProvedBound run() {
+        const double value = bound();
+        return {value, lost + 8.0 * ROUND * terms, sure};
+    }
+
+private:
+    double bound() {
         set_prices();
         for (int again = 0; again < 3; ++again) {
             const double hair = excess();
@@ -44,7 +51,6 @@ public:
         return total - lost - 8.0 * ROUND * terms;
     }
 
-private:
     void add(double term) {
         total += term;
         terms += std::fabs(term) + std::fabs(total) * 0.25;  // the rounding of the sum itself, given the factor 8 in ``run``
@@ -67,6 +73,7 @@ private:
         for (std::size_t d = 0; d < f.width(); ++d) {
             if (!question.layout.is_number(d) || tangent_curve(d) > 0.0 || price[d].size == 0.0) continue;
             const auto [at, error] = price_of(d);
+            if (is_free_but_for_rounding(d, at)) continue;
             const double high = at + error, low = at - error;
             if (upper(d) == INF && f.curve_up[d] == 0.0 && high > f.slope_up[d])
                 most = std::max(most, (high - f.slope_up[d]) / high);
@@ -74,6 +81,14 @@ private:
                 most = std::max(most, (f.slope_down[d] - low) / -low);
         }
         return std::isfinite(most) ? most : INF;
+    }
+
+    /// Whether a price on a number that moves without bound at no cost is small enough to be rounding. If it is not 0 in real
+    /// arithmetic, the bound is minus infinity.
+    bool is_free_but_for_rounding(std::size_t d, double at) const {
+        const bool up = upper(d) == INF && f.curve_up[d] == 0.0 && f.slope_up[d] == 0.0;
+        const bool down = lower(d) == -INF && f.curve_down[d] == 0.0 && f.slope_down[d] == 0.0;
+        return (up || down) && tangent_curve(d) == 0.0 && std::fabs(at) <= NOISE * price[d].size;
     }
 
     /// Add the minimum of phi + separable d^2 + 2 slope d - price d and the constant of the tangent; false if it is unbounded.
@@ -86,7 +101,11 @@ private:
             add(-y[d] * slope.value);
             lost += std::fabs(y[d]) * slope.error;
         }
-        const Ball price_here = price_of(d);
+        Ball price_here = price_of(d);
+        if (is_free_but_for_rounding(d, price_here.value)) {
+            sure = sure && price[d].size == 0.0;
+            price_here = {};
+        }
         const double at = price_here.value - 2.0 * slope.value;
         const double error =
             price_here.error + 2.0 * slope.error + 2.0 * ROUND * (std::fabs(price_here.value) + 2.0 * std::fabs(slope.value));
@@ -152,12 +171,13 @@ private:
     const Scratch::Frame frame;
     const std::span<BallSum> price;  // of each variable
     double total = 0.0, terms = 0.0, lost = 0.0;
+    bool sure = true;
 };
 
 }  // namespace
 
-double prove_bound_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
-                              Constants y, Scratch& scratch) {
+ProvedBound prove_bound_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                                   Constants y, Scratch& scratch) {
     return TangentBound(question, path, box, at_source, lam, y, scratch).run();
 }
 

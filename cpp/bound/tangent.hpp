@@ -15,8 +15,9 @@ namespace counterleaf {
 /// The bound that the multipliers ``lam`` and the tangent at ``y`` prove for the rows of a box; ``at_source`` as in
 /// ``prove_bound``.
 ///
-/// Where rounding makes a price exceed the slope of an unbounded flat feature, ``lam`` is reduced slightly.
-double prove_bound_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
-                              Constants y, Scratch& scratch);
+/// Where rounding makes a price exceed the slope of an unbounded flat feature, ``lam`` is reduced slightly; where that slope is
+/// 0, the bound is not ``sure``.
+ProvedBound prove_bound_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                                   Constants y, Scratch& scratch);
 
 }  // namespace counterleaf

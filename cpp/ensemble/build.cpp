@@ -143,7 +143,7 @@ private:
         leaves_.push_back({node, first, raw_.size()});
     }
 
-    /// Merge the cells that no leaf tells apart into states.
+    /// Merge the cells that neither a leaf nor a limit on changes tells apart into states.
     void make_states() {
         std::vector<Partition> cuts(size_);
         for (int j = 0; j < size_; ++j) cuts[j].start(forest_.count(j), !forest_.grouped[j]);
@@ -160,6 +160,8 @@ private:
         out_.state_of.assign(forest_.cells(), -2);
         for (int j = 0; j < size_; ++j) {
             const int at = forest_.first_cell[j], n = forest_.count(j);
+            for (int k = 0; k < n; ++k)
+                if (!q_.may_replace(j, cheapest_[j], k)) cuts[j].cut_interval(k, k);
             const int count = cuts[j].finish(state_[j], [&](int k) { return open_[at + k] != 0; });
             if (count == 1) out_.fixed[j] = cheapest_[j];
             const int first = out_.states();

@@ -340,8 +340,9 @@ void Shrinking::merge_states(const Problem& p, const std::vector<std::uint8_t>& 
         int before = -1;
         for (int s = p.state_start[v]; s < p.state_start[v + 1]; ++s) {
             if (!keep[s]) continue;
-            const bool same =
-                before >= 0 && !edge_[s] && p.key[s] == p.key[before] && std::equal(gains(s), gains(s) + rows_, gains(before));
+            const bool same = before >= 0 && !edge_[s] && p.key[s] == p.key[before] &&
+                              std::equal(gains(s), gains(s) + rows_, gains(before)) &&
+                              q_.may_replace(p.coordinate[v], p.cell[s], out.cell.back());
             if (!same) {
                 out.cell.push_back(p.cell[s]);
                 out.cost.push_back(p.cost[s] - least_[v]);

@@ -1,7 +1,8 @@
 // A box of cells as a smaller problem of its own, and the multipliers that bound it from below.
 //
-// A coordinate with more than one state left is a variable j. A state is a set of cells that no remaining tree tells apart; its
-// cost is that of the cheapest one, above the base. A tree with more than one leaf left is a factor f. Its leaves are disjoint
+// A coordinate with more than one state left is a variable j. A state is a set of cells that no remaining tree tells apart, and
+// no limit on changes either: one that stays is not merged with a cheaper one that changes. Its cost is that of the cheapest
+// one, above the base. A tree with more than one leaf left is a factor f. Its leaves are disjoint
 // boxes. Between a factor and each of its variables (a link), the states form pieces that the factor does not tell apart.
 // Trees that depend on one variable only are added to the gains G of its states, constant ones to the bias.
 //

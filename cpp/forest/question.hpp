@@ -7,6 +7,7 @@
 // number, finite costs do not decrease.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -46,6 +47,13 @@ struct Question {
     bool is_better(int coordinate, int cell, int than) const {
         const double here = cost_at(coordinate, cell), there = cost_at(coordinate, than);
         return here < there || (here == there && !moves(coordinate, cell) && moves(coordinate, than));
+    }
+    /// Whether the better one of two cells of a coordinate can replace the other one in every row: where a limit counts the
+    /// change, a cheaper cell that changes cannot replace the one that stays.
+    bool may_replace(int coordinate, int cell, int other) const {
+        const bool first = moves(coordinate, cell), second = moves(coordinate, other);
+        if (first == second || is_better(coordinate, first ? other : cell, first ? cell : other)) return true;
+        return std::ranges::none_of(limits, [&](const ChangeLimit& limit) { return limit.members[coordinate] != 0; });
     }
     int cheapest(int coordinate) const {
         int best = 0;

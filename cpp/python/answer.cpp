@@ -2,8 +2,6 @@
 #include "python/binding.hpp"
 #include "search/engine.hpp"
 
-#include <nanobind/stl/vector.h>
-
 namespace counterleaf {
 namespace {
 
@@ -48,10 +46,6 @@ nb::dict trace(nb::handle self) {
     return out;
 }
 
-nb::object rows_of(nb::handle self, std::vector<double>& numbers, std::size_t lines, std::size_t width) {
-    return nb::cast(Made<double, 2>(numbers.data(), {lines, width}, self));
-}
-
 }  // namespace
 
 void bind_answer(nb::module_& m) {
@@ -74,31 +68,8 @@ void bind_answer(nb::module_& m) {
         .def_prop_ro("points",
                      [](nb::handle self) {
                          Answer& a = nb::cast<Answer&>(self);
-                         return rows_of(self, a.points, a.leaves.size(), a.features.size() / Features::LINES);
+                         return Made<double, 2>(a.points.data(), {a.leaves.size(), a.width}, self);
                      })
-        .def_prop_ro("features",
-                     [](nb::handle self) {
-                         Answer& a = nb::cast<Answer&>(self);
-                         return rows_of(self, a.features, Features::LINES, a.features.size() / Features::LINES);
-                     })
-        .def_prop_ro("source_choice", line_of<&Answer::source_choice>())
-        .def_prop_ro("soft", line_of<&Answer::soft>())
-        .def_prop_ro("entry_lower",
-                     [](const Answer& a) {
-                         std::vector<double> out;
-                         for (const Interval& entry : a.entries) out.push_back(entry.lower);
-                         return out;
-                     })
-        .def_prop_ro("entry_upper",
-                     [](const Answer& a) {
-                         std::vector<double> out;
-                         for (const Interval& entry : a.entries) out.push_back(entry.upper);
-                         return out;
-                     })
-        .def_ro("unit", &Answer::unit)
-        .def_ro("home", &Answer::home)
-        .def_ro("plain", &Answer::plain)
-        .def_prop_ro("method", [](const Answer& a) { return static_cast<int>(a.method); })
         .def("trace", &trace);
 }
 

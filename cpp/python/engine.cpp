@@ -89,13 +89,6 @@ void check_source(const Engine& engine, const Line<double>& source, std::int64_t
     expect(are_finite(span_of(source)), "the source holds NaN or infinity");
 }
 
-Answer pose(const Engine& engine, const Line<double>& source, std::int64_t leaf, const Prices& prices, const Target& target,
-            const Limits& limits) {
-    check_question(engine, prices, target, limits);
-    check_source(engine, source, leaf, limits);
-    return engine.pose(span_of(source), static_cast<int>(leaf), prices, target, limits);
-}
-
 /// Whether a search can continue from a memory: every index in it must be valid.
 bool fits(const Memory& memory, const Model& model, const Prices& prices, const Limits& limits) {
     const Tree& tree = model.tree;
@@ -184,7 +177,6 @@ void bind_engine(nb::module_& m) {
         });
     nb::class_<Engine>(m, "Engine")
         .def(nb::new_(&make_engine), "nodes"_a, "splits"_a, "layout"_a, "right_closed"_a, "narrow"_a, "margins"_a, "guard"_a)
-        .def("pose", &pose, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a)
         .def("find", &find, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a, "budget"_a,
              "earlier"_a.none() = nb::none())
         .def("find_many", &find_many, "sources"_a, "prices"_a, "targets"_a, "limits"_a, "budget"_a, "threads"_a = 1);

@@ -49,6 +49,7 @@ enum class QuadraticStatus { Converged, Infeasible, Stuck, AboveLimit };
 struct QuadraticBound {
     QuadraticStatus status;
     double value;
+    bool sure = true;  // false if the proof rests on a price that is 0 only up to rounding
 };
 
 /// Whether the caller wants to stop; it is cheap and called once per step.

@@ -16,7 +16,6 @@ constexpr double EXACT = 1e-14;    // a point within this share needs no further
 constexpr double CLOSE = 1e-11;    // nor does one within this share that stays where it is
 constexpr double PROVED = 1e-10;   // a point within this share of its bound needs no other solver,
 constexpr double CANCELS = 1e-12;  // nor does one within this share of the terms of its cost
-constexpr double FLAT = 1e-15;     // a smaller curvature exists only for the sake of proofs
 constexpr double RAISED = 20.0;    // multiple of ``tangent_curve`` that exceeds what was added to the diagonal of a singular P
 constexpr double HOLDS = 1e-9;     // relative to its terms: a row that misses by less holds
 constexpr double SMALL = 1e-3;     // smaller bounds are judged as if they had this size
@@ -36,8 +35,7 @@ public:
 
     QuadraticBound run(bool runs) {
         const QuadraticBound found = solve(runs);
-        if (found.status == QuadraticStatus::Converged && p.nearly_singular && !is_at_horizon()) move_what_is_flat();
-        return {found.status, std::max(found.value, best)};
+        return {.status = found.status, .value = std::max(found.value, best)};
     }
 
 private:
@@ -70,8 +68,9 @@ private:
         std::ranges::fill(centre, 0.0);
         double last = INF;
         for (int round = 0; round < (p.nearly_singular ? ROUNDS : 1); ++round) {
-            const auto [status, value] = pivot(p, centre, limit, state, tried, scratch, stop);
-            keep(value);
+            const QuadraticBound found = pivot(p, centre, limit, state, tried, scratch, stop);
+            const QuadraticStatus status = found.status;
+            keep(found.value);
             if (status == QuadraticStatus::Converged) try_point();
             if (status == QuadraticStatus::Stuck && round > 0 && !stop()) {
                 copy(settled, state);
@@ -102,51 +101,6 @@ private:
                 return;
             }
         }
-    }
-
-    /// Whether moving a feature costs next to nothing.
-    bool is_flat(std::size_t j) const {
-        const Phi phi = p.phi(j);
-        const bool bent = std::max(phi.curve_up, phi.curve_down) > FLAT || phi.slope_up != 0.0 || phi.slope_down != 0.0;
-        return p.can_move(j) && !bent && p.P[j].column.empty();
-    }
-
-    /// If flat features alone can satisfy the rows, leave the others exactly where they are: then the point costs next to
-    /// nothing, which is optimal.
-    void move_what_is_flat() {
-        const auto [cost, size] = cost_and_size(p, state.z);
-        const double far = largest_of(state.z);
-        if (cost - best <= PROVED * std::fabs(cost) || cost > CANCELS * far * far) return;
-        const Scratch::Frame here(scratch);
-        const std::size_t n = p.n();
-        const Numbers curve = scratch.numbers(n), none = scratch.numbers(n);
-        const Numbers lower = scratch.numbers(n), upper = scratch.numbers(n);
-        const Places start = scratch.places(n + 1);
-        const QuadraticState found{scratch.values<Piece>(n), scratch.numbers(p.m()), scratch.numbers(n)};
-        const QuadraticProof ignored{scratch.numbers(p.m()), scratch.numbers(n)};
-        std::ranges::fill(none, 0.0);
-        std::ranges::fill(start, 0);
-        std::ranges::fill(found.lam, 0.0);
-        std::ranges::fill(found.z, 0.0);
-        double flat = 0.0;
-        for (std::size_t j = 0; j < n; ++j) {
-            const bool moves = is_flat(j);
-            if (!moves && !(p.lower[j] <= 0.0 && 0.0 <= p.upper[j])) return;
-            if (moves) flat = std::max(flat, p.curve_up[j]);
-            lower[j] = moves ? p.lower[j] : 0.0, upper[j] = moves ? p.upper[j] : 0.0;
-            found.piece[j] = moves ? Piece::Up : Piece::Low;
-        }
-        if (flat == 0.0) return;
-        for (std::size_t j = 0; j < n; ++j) curve[j] = is_flat(j) ? p.curve_up[j] / flat : 1.0;
-        const QuadraticProgram rest{p.rows, p.r,   p.equal, {start, {}, {}}, none,  false, curve,
-                                    none,   curve, none,    lower,           upper, none,  {}};
-        if (pivot(rest, none, INF, found, ignored, scratch, stop).status != QuadraticStatus::Converged) return;
-        if (!(cost_of(p, found.z) <= cost)) return;
-        copy(found, state);
-        for (double& one : state.lam) one *= flat;
-        std::ranges::copy(state.lam, tried.lam.begin());
-        std::ranges::fill(tried.y, 0.0);
-        keep(prove(p, tried, scratch));
     }
 
     void clamp() {

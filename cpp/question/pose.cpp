@@ -10,8 +10,6 @@ constexpr double LAST = 1e38;  // a bound beyond this, such as the largest float
 // a cost that still decreases this far out (in units of the source, at least 1) is unbounded
 constexpr double FAR_OUT = 1e30, LESS_FAR_OUT = 1e9;  // the second where the cost couples features
 
-constexpr double HELD = 1e-17;  // the curvature, in units of the cost, that a number gets which a coupled cost leaves flat
-
 using enum Features::Line;
 
 }  // namespace
@@ -54,7 +52,6 @@ Question PosedQuestion::pose(const Model& model, const Prices& prices, const Tar
     }
     const bool scales = rows && std::ranges::any_of(f_.scale, [](double s) { return s == 0.0; });
     if (scales) scale_what_is_free(model, limits);
-    if (method == Method::Coupled) hold_what_is_flat(model.layout, prices.coupling.front());
     return {.tree = model.tree,
             .layout = model.layout,
             .target = target,
@@ -174,21 +171,6 @@ void PosedQuestion::scale_what_is_free(const Model& model, const Limits& limits)
         }
     for (std::size_t d = 0; d < width_; ++d)
         if (!(scale[d] > 0.0)) scale[d] = most[d] > 0.0 ? most[d] : 1.0;
-}
-
-/// Where the cost couples features, give every number some curvature, so that no proof fails because rounding moved a price.
-///
-/// The curvature is the same for all numbers in the units of the table, so that among several best rows the nearest is chosen,
-/// unless these units differ by a factor of more than 30 from those of the cost.
-void PosedQuestion::hold_what_is_flat(const Layout& layout, const Coupling& coupling) {
-    double alike = INF;
-    for (std::size_t d = 0; d < width_; ++d)
-        if (layout.is_number(d)) alike = std::min(alike, f_.scale[d] * f_.scale[d]);
-    for (std::size_t d = 0; d < width_; ++d) {
-        if (!layout.is_number(d) || coupling.tangent_curve[d] > 0.0 || f_.horizon[d] != 0.0) continue;
-        const double least = HELD * std::max(alike, 1e-3 * f_.scale[d] * f_.scale[d]);
-        for (const Features::Line curve : {CURVE_UP, CURVE_DOWN}) line(curve)[d] = std::max(line(curve)[d], least);
-    }
 }
 
 /// The number of which every cost is a multiple, if numbers cannot move away from the source or pay charges only; otherwise 0.

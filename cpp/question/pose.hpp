@@ -19,12 +19,6 @@ public:
     Question pose(const Model& model, const Prices& prices, const Target& target, const Limits& limits, Constants source,
                   int leaf, std::size_t line);
 
-    const std::vector<double>& features() const { return lines_; }
-    const std::vector<int>& source_choice() const { return source_choice_; }
-    const std::vector<double>& soft() const { return soft_; }
-    const std::vector<Interval>& entries() const { return entries_; }
-    const std::vector<double>& sizes() const { return sizes_; }
-
 private:
     Numbers line(std::size_t k) { return Numbers(lines_).subspan(k * width_, width_); }
     void set_limits(const Limits& limits, Constants source, std::size_t line);
@@ -33,7 +27,6 @@ private:
     void set_horizon(const Prices& prices);
     Method choose_method(const Layout& layout, const Prices& prices, bool plain) const;
     void scale_what_is_free(const Model& model, const Limits& limits);
-    void hold_what_is_flat(const Layout& layout, const Coupling& coupling);
     double unit_of(const Layout& layout, const Prices& prices) const;
     void set_sizes(const Layout& layout, const Limits& limits);
     bool stays(const Prices& prices, const Limits& limits) const;

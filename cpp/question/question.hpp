@@ -76,7 +76,7 @@ struct Question {
     double charge(std::size_t feature) const { return charges.empty() ? 0.0 : charges[feature]; }
 
     std::size_t user_rows() const { return limits.rows.size(); }
-    /// Row i: the split of node i or, from tree.nodes.size() on, a row of the user.
+    /// Row i: the split of node i or, from tree.nodes.size() on, a linear constraint.
     Terms row(std::size_t i) const { return is_split(i) ? tree.splits[i] : limits.rows[i - tree.nodes.size()]; }
     bool is_split(std::size_t row) const { return row < tree.nodes.size(); }
     std::size_t user_row(std::size_t i) const { return tree.nodes.size() + i; }

@@ -67,16 +67,17 @@ QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants
     const Numbers lam = scratch.numbers(path.size()), y = scratch.numbers(n);
     in_table_units(proof.lam, lam);
     for (std::size_t j = 0; j < n; ++j) y[order[j]] = tangent_curve_[j] > 0.0 ? proof.y[j] / scale_[order[j]] : 0.0;
-    found.value = prove(path, box, lam, y, regions, scratch);
+    const ProvedBound proof_of_all = prove(path, box, lam, y, regions, scratch);
+    found.value = proof_of_all.value, found.sure = proof_of_all.sure;
     if (runs_ && runs_away(dual.change, found.status == QuadraticStatus::Stuck)) found.value = -INF;
-    if (found.value < levels.known) return {found.status, levels.known};
+    if (found.value < levels.known) return {found.status, levels.known, true};
     std::ranges::copy(lam, dual.multipliers.begin());
     std::ranges::copy(y, dual.tangent.begin());
     return found;
 }
 
-double CoupledRegions::prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions,
-                             Scratch& scratch) const {
+ProvedBound CoupledRegions::prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions,
+                                  Scratch& scratch) const {
     const Scratch::Frame frame(scratch);
     return prove_bound_by_tangent(*question_, path, box, regions.at_sources(path, scratch), lam, tangent, scratch);
 }

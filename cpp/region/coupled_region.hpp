@@ -36,7 +36,8 @@ public:
                          Regions& regions, Scratch& scratch, StopCheck& stop_check) const;
 
     /// The bound that multipliers and a tangent prove for a region.
-    double prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions, Scratch& scratch) const;
+    ProvedBound prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions,
+                      Scratch& scratch) const;
 
 private:
     /// The rows of a program, first one per group and then those of the path, and the lengths by which they are divided.

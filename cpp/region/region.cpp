@@ -144,7 +144,7 @@ Regions::Attempt Regions::prepare(const Path& path, const Box& box, Constants sl
     return out;
 }
 
-/// Solve by the method of the question. A result that rounding makes doubtful is solved again with finer tolerances.
+/// Solve by the method of the question. A numerically uncertain result is solved again with finer tolerances.
 Bound Regions::run_solver(Attempt& attempt, const Path& path, const Box& box, const Dual& dual, Scratch& scratch) {
     auto& [program, group_rows, closed, norm, lam, ray, point] = attempt;
     Bound found{Status::Stuck, -INF};

@@ -7,17 +7,6 @@ constexpr std::size_t PORTION = 16;     // questions that a thread takes at once
 constexpr std::size_t STORED = 8;       // searches whose memory is stored for reuse
 constexpr std::size_t LARGE = 1 << 19;  // memory with more numbers than this is not stored
 
-void write_question(const Question& question, const PosedQuestion& posed, Answer& out) {
-    out.features = posed.features();
-    out.source_choice.assign(posed.source_choice().begin(), posed.source_choice().end());
-    out.soft = posed.soft();
-    out.entries = posed.entries();
-    out.unit = question.unit;
-    out.home = question.home;
-    out.method = question.method;
-    out.plain = question.plain;
-}
-
 /// Copy the states and their multipliers, which are the proof.
 void write_proof(const Question& question, const Memory& memory, Answer& out) {
     out.states = memory.states;
@@ -47,13 +36,6 @@ void Engine::give_back(std::unique_ptr<Worker> worker) const {
     if (hold.owns_lock() && store_.size() < STORED) store_.push_back(std::move(worker));
 }
 
-Answer Engine::pose(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits) const {
-    PosedQuestion posed;
-    Answer out;
-    write_question(posed.pose(model_, prices, target, limits, source, leaf, 0), posed, out);
-    return out;
-}
-
 Answer Engine::find(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits,
                     const Budget& budget, const Memory* earlier, StopCheck& stop_check) const {
     std::unique_ptr<Worker> worker = take();
@@ -70,6 +52,7 @@ Answer Engine::find(Constants source, int leaf, const Prices& prices, const Targ
     for (int state : out.report.states) out.thin = out.thin || memory.states[state].thin;
     out.runaway = ending == Ending::Unbounded ? search.runaway : -1;
     out.taken = memory.taken;
+    out.width = model_.tree.width;
     for (int state : out.report.states) {
         const State& found = memory.states[state];
         const Numbers point = memory.points[found.point];
@@ -77,7 +60,6 @@ Answer Engine::find(Constants source, int leaf, const Prices& prices, const Targ
         out.costs.push_back(found.cost);
         out.points.insert(out.points.end(), point.begin(), point.end());
     }
-    write_question(question, worker->posed, out);
     write_proof(question, memory, out);
     if (budget.keep) out.memory = std::make_unique<Memory>(memory);
     give_back(std::move(worker));

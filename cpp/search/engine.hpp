@@ -12,7 +12,7 @@
 
 namespace counterleaf {
 
-/// One answer with its question and its proof; it does not refer to other objects.
+/// One answer with its proof; it does not refer to other objects.
 struct Answer {
     Report report;
     bool stopped = false;              // a limit stopped the search early
@@ -23,15 +23,7 @@ struct Answer {
     std::vector<std::int64_t> leaves;  // of the answers
     std::vector<double> costs;
     std::vector<double> points;  // the answers' rows, one after another
-    // the question
-    std::vector<double> features;  // the lines of Features
-    std::vector<std::int64_t> source_choice;
-    std::vector<double> soft;
-    std::vector<Interval> entries;
-    double unit = 0.0;
-    int home = -1;
-    Method method = Method::Box;
-    bool plain = true;
+    std::size_t width = 0;       // of a row
     // the proof
     std::vector<State> states;
     std::vector<double> multipliers;  // of the states, one after another
@@ -61,9 +53,6 @@ public:
     explicit Engine(Model model) : model_(std::move(model)) {}
 
     const Model& model() const { return model_; }
-
-    /// The question alone, without an answer.
-    Answer pose(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits) const;
 
     /// ``earlier`` is the memory of the same question with a smaller margin, or null.
     Answer find(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits,

@@ -32,6 +32,10 @@ bool Search::realise(int state, StopCheck& stop_check) {
         std::ranges::fill(memory.multipliers[state], 0.0);
         entry.bound = below(entry.node), entry.proof = Proof::Sure;
     }
+    if (!at_home && entry.bound <= below(entry.node) && finds_free_row(state, forks, stop_check)) {
+        accept_row(state, below(entry.node));
+        return true;
+    }
     if (!at_home && (entry.exact || !question_->plain)) {
         place(*question_, memory.changes[state], box_, false, x_);
         if (!question_->plain) choice = forks.at_point(memory.changes[state], x_);
@@ -134,18 +138,48 @@ bool Search::finds_row_with_few_changes(int state, const Forks& forks, StopCheck
     const std::vector<char> chosen = most_promising(*question_, path_, box_, lam, memory.changes[state]);
     for (std::size_t v = 0; v < f.width(); ++v)
         if (!chosen[question_->layout.feature[v]]) box_.narrow(v, f.source[v], f.source[v]);
-    bool found = false;
-    if (question_->method != Method::Coupled && question_->method != Method::Box && box_.propagate(mark)) {
-        start_trial(state);
-        if (solve_tightened(nothing_, stop_check) == Status::Converged) {
-            const std::vector<double> change = trial_.change;
-            place(*question_, change, box_, false, x_);
-            found = !forks.at_point(change, x_) && find_row(state, forks, stop_check, change) == Found::Row &&
-                    is_best(state, cost_of(*question_, x_));
-        }
-    }
+    const bool found = question_->method != Method::Coupled && finds_row_inside(state, mark, forks, stop_check) &&
+                       is_best(state, cost_of(*question_, x_));
     box_.undo(mark);
     return found;
+}
+
+/// For a leaf whose bound is 0, under a cost with free changes: whether some row of it changes nothing else. ``x_`` is then
+/// that row, and the box proves its bound.
+bool Search::finds_free_row(int state, const Forks& forks, StopCheck& stop_check) {
+    if (!has_free_) return false;
+    const Features& f = question_->features;
+    const std::size_t mark = box_.mark();
+    for (std::size_t v = 0; v < f.width(); ++v)
+        box_.narrow(v, is_free(v, Side::Left) ? -INF : f.source[v], is_free(v, Side::Right) ? INF : f.source[v]);
+    const bool found = finds_row_inside(state, mark, forks, stop_check) && cost_of(*question_, x_) == 0.0;
+    box_.undo(mark);
+    if (!found) return false;
+    std::ranges::fill(memory.multipliers[state], 0.0);
+    if (question_->method == Method::Coupled) std::ranges::fill(memory.tangents[state], 0.0);
+    memory.states[state].bound = below(memory.states[state].node), memory.states[state].proof = Proof::Sure;
+    return true;
+}
+
+/// Whether number v may move to a side at no cost.
+bool Search::is_free(std::size_t v, Side side) const {
+    const Features& f = question_->features;
+    const bool up = side == Side::Right,
+               flat = up ? f.slope_up[v] == 0.0 && f.curve_up[v] == 0.0 : f.slope_down[v] == 0.0 && f.curve_down[v] == 0.0;
+    if (!flat || !question_->layout.is_number(v) || question_->charge(question_->layout.feature[v]) > 0.0) return false;
+    if (question_->coupling == nullptr) return true;
+    const Sparse& Q = question_->coupling->matrix;
+    return std::all_of(Q.values.begin() + Q.start[v], Q.values.begin() + Q.start[v + 1], [](double q) { return q == 0.0; });
+}
+
+/// Whether the leaf of a state has a row in the box, which was narrowed since a mark. ``x_`` is then that row.
+bool Search::finds_row_inside(int state, std::size_t mark, const Forks& forks, StopCheck& stop_check) {
+    if (question_->method == Method::Box || !box_.propagate(mark)) return false;
+    start_trial(state);
+    if (solve_tightened(nothing_, stop_check) != Status::Converged) return false;
+    const std::vector<double> change = trial_.change;
+    place(*question_, change, box_, false, x_);
+    return !forks.at_point(change, x_) && find_row(state, forks, stop_check, change) == Found::Row;
 }
 
 /// Write to ``x_`` a row that the model sends to the leaf of a state: the point ``change``, or the point of the region with the
@@ -272,8 +306,8 @@ void Search::accept_row(int state, double cost) {
     if (none || gap > entry.allowed) entry.allowed = allowed_of(state, x_);
     if (question_->plain && !none && question_->coupling == nullptr && gap > 0.0)
         entry.thin = is_thin(*question_, path_, box_, lam, x_);
-    if (cost < entry.bound || (question_->method == Method::Box && gap <= TIGHT * std::fabs(cost)))
-        entry.bound = cost;  // the same sum in another order
+    const bool alone = question_->method == Method::Box || (entry.rows == 0 && question_->coupling == nullptr);
+    if (cost < entry.bound || (alone && gap <= TIGHT * std::fabs(cost))) entry.bound = cost;  // the same sum in another order
     if (!question_->plain && cost < row_of_[entry.node].cost)
         row_of_[entry.node] = {cost, none ? 0.0 : TIGHT * std::fabs(cost)};
     double key = cost;

@@ -29,6 +29,17 @@ void Search::prepare(const Question& question) {
     answered_.assign(question.tree.nodes.size(), false);
     row_of_.assign(question.plain ? 0 : question.tree.nodes.size(), {});
     regions_.begin(question, max_rows);
+    has_free_ = false;
+    if (question.method != Method::Box) {
+        bool earns = false;
+        for (std::size_t d = 0; d < f.width() && !earns; ++d) {
+            const int g = question.layout.group[d];
+            earns =
+                g >= 0 ? f.slope_up[d] < f.slope_up[question.source_choice[g]] : f.slope_up[d] < 0.0 || f.slope_down[d] > 0.0;
+            has_free_ = has_free_ || is_free(d, Side::Left) || is_free(d, Side::Right);
+        }
+        has_free_ = has_free_ && !earns;
+    }
     if (question.coupling != nullptr) coupled_.begin(question);
     if (question.method != Method::Curved) return;
     for (std::size_t d = 0; d < f.width(); ++d) {
@@ -257,6 +268,7 @@ void Search::bound_coupled(int state, StopCheck& stop_check) {
     if (!(found.value <= known)) {  // a sum that is rounded up would claim too much
         const double sum = found.value + below(entry.node);
         entry.bound = std::max(entry.bound, below(entry.node) == 0.0 ? sum : std::nextafter(sum, -INF));
+        entry.proof = found.sure ? Proof::Sure : Proof::Doubtful;
     }
     entry.exact = found.status == QuadraticStatus::Converged;
     queue_by_bound(state, found.status == QuadraticStatus::AboveLimit || stop_check.is_due() ? Kind::Fresh : Kind::Open);
@@ -365,10 +377,9 @@ void Search::postpone(int state, double miss) {
             entry.bound = bound_by_new_row(state, entry.side, entry.bound - below(entry.node)) + below(entry.node);
     } else if (!adds_row || extra > 0.0) {  // a row without a multiplier adds nothing
         collect(state);
-        const ProvedBound proof =
-            question_->method == Method::Coupled
-                ? ProvedBound{coupled_.prove(path_, box_, lam, memory.tangents[state], regions_, scratch_), 0.0, true}
-                : regions_.prove(path_, box_, lam, scratch_);
+        const ProvedBound proof = question_->method == Method::Coupled
+                                      ? coupled_.prove(path_, box_, lam, memory.tangents[state], regions_, scratch_)
+                                      : regions_.prove(path_, box_, lam, scratch_);
         const double bound = lifted(proof.value) + below(entry.node);
         if (bound > entry.bound) entry.bound = bound, entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
         if (!(bound >= entry.bound)) {  // fall back to the multipliers of the parent

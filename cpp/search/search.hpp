@@ -89,6 +89,9 @@ private:
     Found find_row(int state, const Forks& forks, StopCheck& stop_check, Constants change);
     Found move_inwards(int state, StopCheck& stop_check, Constants change);
     bool finds_row_with_few_changes(int state, const Forks& forks, StopCheck& stop_check);
+    bool finds_free_row(int state, const Forks& forks, StopCheck& stop_check);
+    bool is_free(std::size_t v, Side side) const;
+    bool finds_row_inside(int state, std::size_t mark, const Forks& forks, StopCheck& stop_check);
     bool take_better(int state, bool has_row);
     void start_trial(int state);
     Status solve_tightened(Constants slack, StopCheck& stop_check);
@@ -117,6 +120,7 @@ private:
     std::vector<double> x_, compliance_;  // a row; one over the curvature that a variable has where it can move
     std::vector<double> centre_, other_;  // the row nearest to the point of a region; another row of the region
     bool has_other_ = false;
+    bool has_free_ = false;                // some number may move at no cost, and no change earns
     std::vector<double> nothing_, saved_;  // per row of a path: no slack; saved multipliers
     struct Trial {                         // the parts of a state, for the region of a leaf with tightened rows
         std::vector<double> multipliers, change, tangent;

@@ -1,4 +1,4 @@
-"""The Explainer: counterfactual explanations for one model, in the units of the user's table."""
+"""``Explainer``: counterfactual explanations for one model, in the units of the user's table."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.errors import CounterleafError, MissingNumbersError, not_installed, with_article
 from counterleaf.model.adapter import ModelAdapter, PipelineAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
-from counterleaf.question.costs.prices import Prices, lower_cost
-from counterleaf.question.costs.terms import L1, L2
+from counterleaf.question.constraints.lowering import check_steps
+from counterleaf.question.costs.prices import Prices, default_cost, lower_cost
 from counterleaf.question.margin import read_margin
+from counterleaf.question.posing import Basis
 from counterleaf.question.query import Options, Query, known_options
-from counterleaf.search.ensembles.aims import aims_of
+from counterleaf.question.question import Question, ask
+from counterleaf.search.ensembles.forest import targets_of
 from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.table.features import Feature
 from counterleaf.table.infer import Spreads
@@ -48,10 +50,8 @@ class Explainer(TableMethods):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from counterleaf import Tree
-    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    >>> answer = Explainer(tree).explain([0.0, 0.0], target="yes")
+    >>> from counterleaf.datasets import example_tree
+    >>> answer = Explainer(example_tree()).explain([0.0, 0.0], target="yes")
     >>> answer[0].row, answer[0].cost, str(answer.status), answer.certificate.check()
     ([0.5, 0.5], 0.5, 'optimal', True)
     """
@@ -68,10 +68,10 @@ class Explainer(TableMethods):
         self._counts = counts  # the rows of the data that reach each leaf
         self.schema = adapter.schema
         self.tree: Any = adapter.tree  # a Tree or an Ensemble
-        self._aims: Any = aims_of(adapter, counts)
-        self._answering = Answering(adapter, self._aims)
-        self._variants = RecentValues()  # the explainers of rows that lack some numbers
-        self.default_cost = L2() if spreads is None else L1("range")
+        self._targets: Any = targets_of(adapter, counts)
+        self._answering = Answering(adapter, self._targets, Basis(spreads, adapter.guard))
+        self._variants = RecentValues()  # the explainers of rows with missing numbers
+        self.default_cost = default_cost(spreads)
         self._priced: tuple[Any, Prices] = (self.default_cost, lower_cost(self.default_cost, self.schema, self.spreads))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -116,9 +116,9 @@ class Explainer(TableMethods):
 
         Examples
         --------
-        >>> from counterleaf import Numeric, Tree
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> Explainer(tree).with_features(Numeric("x0", 0, 9, integer=True)).explain([0.0, 0.0], target="yes")[0].row
+        >>> from counterleaf import Numeric
+        >>> from counterleaf.datasets import example_tree
+        >>> Explainer(example_tree()).with_features(Numeric("x0", 0, 9, integer=True)).explain([0.0, 0.0], target="yes")[0].row
         [0.0, 1.0]
         """
         return self._of(self._adapter.with_features(features), self.spreads, self._counts)
@@ -139,13 +139,15 @@ class Explainer(TableMethods):
         CounterleafError
             If a class or a category is neither text nor a number.
         """
-        from counterleaf.storage import explainers  # a later room, see counterleaf.answer
+        from counterleaf.storage import explainers  # a later package, see counterleaf.answer
 
         return explainers.write(self._adapter, self.spreads, self._counts)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Explainer:
         """Read an explainer that ``to_json`` wrote; its ``model`` is the tree, which also confirms the answers.
+
+        A model that XGBoost saved as JSON is read too, without XGBoost: the trees in the file confirm the answers.
 
         Parameters
         ----------
@@ -164,19 +166,19 @@ class Explainer(TableMethods):
 
         Examples
         --------
-        >>> from counterleaf import Tree
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> again = Explainer.from_json(Explainer(tree).to_json())
+        >>> from counterleaf.datasets import example_tree
+        >>> again = Explainer.from_json(Explainer(example_tree()).to_json())
         >>> again, again.explain([0.0, 0.0], target="yes")[0].row
         (<Explainer of a Tree: 2 features, classes no, yes>, [0.5, 0.5])
         """
-        from counterleaf.storage import explainers  # a later room
+        from counterleaf.storage import explainers  # a later package
 
         return cls._of(*explainers.read(text))
 
     def explain(
         self,
         row: Any,
+        question: Question | None = None,
         *,
         target: Any = None,
         cost: Any = None,
@@ -192,6 +194,8 @@ class Explainer(TableMethods):
         ----------
         row : dict, Series, DataFrame or array-like
             One row, in the units of the table.
+        question : Question, optional
+            The target, the cost and everything else in one value, instead of the other arguments.
         target : class, list, dict, Probability or Value, optional
             The class or classes that the model should predict; a dict adds a cost to each class. By default any class except
             that of the row. ``cl.probability(...)`` and ``cl.value(...)`` are intervals; regression needs a value.
@@ -208,7 +212,7 @@ class Explainer(TableMethods):
             does not change all the features that an earlier one changes; with ``{"features": 2}``, at least two of these (or
             all, if there are fewer) keep their values. With "leaves", the default for None, each is the cheapest of its leaf.
         margin : float, dict or str, default=0.0
-            How far an answer stays from every split on its path: as a number, w @ x + b is at least so far from 0, or for an
+            How far an answer stays from every split on its path: as a number, w @ x + b is at least that far from 0, or for an
             ensemble the score (a forest's share of votes) from that of the other classes; a dict gives distances by feature in
             its units, ``"1%"`` shares of each feature's range: every feature may then move by less than its distance.
         **options : optional
@@ -227,19 +231,21 @@ class Explainer(TableMethods):
 
         Examples
         --------
-        >>> from counterleaf import Tree, freeze
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> answer = Explainer(tree).explain([0.0, 0.0], target="yes", constraints=freeze("x1"))
+        >>> from counterleaf import freeze
+        >>> from counterleaf.datasets import example_tree
+        >>> answer = Explainer(example_tree()).explain([0.0, 0.0], target="yes", constraints=freeze("x1"))
         >>> answer[0].changes, answer[0].cost
         ({'x0': (0.0, 1.0)}, 1.0)
         """
-        limits = {"count": count, "distinct": distinct, "margin": margin, **known_options("explain", options)}
-        answering, source, query = self._posed(row, self._query(target, cost, constraints, **limits))
+        parts = {"target": target, "cost": cost, "constraints": constraints, "margin": margin, "count": count}
+        wanted = ask("explain", question, distinct=distinct, **parts, **known_options("explain", options))
+        answering, source, query = self._posed(row, self.lower(wanted))
         return answering.answers(row, source, query, None)[0]
 
     def explain_margins(
         self,
         row: Any,
+        question: Question | None = None,
         *,
         margins: Iterable[float],
         target: Any = None,
@@ -256,6 +262,8 @@ class Explainer(TableMethods):
         ----------
         row : dict, Series, DataFrame or array-like
             One row, in the units of the table.
+        question : Question, optional
+            As in ``explain``.
         margins : list of float
             The margins; each is 0 or more.
         target, cost, constraints, count : optional
@@ -275,30 +283,47 @@ class Explainer(TableMethods):
 
         Examples
         --------
-        >>> from counterleaf import Tree
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> from counterleaf.datasets import example_tree
+        >>> tree = example_tree()
         >>> [round(answer[0].cost, 9) for answer in Explainer(tree).explain_margins([0.0, 0.0], margins=[0.0, 1.0, 3.0])]
         [0.5, 2.0, 8.0]
         """
         values = read_margins(margins)
         increasing = sorted(set(values))
-        limits = {"count": count, "margin": increasing[0], **known_options("explain_margins", options)}
-        answering, source, query = self._posed(row, self._query(target, cost, constraints, **limits))
+        parts = {"target": target, "cost": cost, "constraints": constraints, **known_options("explain_margins", options)}
+        wanted = _without_margin("explain_margins", ask("explain_margins", question, count=count, **parts))
+        answering, source, query = self._posed(row, self.lower(replace(wanted, margin=increasing[0])))
         found = answering.answers(row, source, query, increasing)
         by_margin = dict(zip(increasing, found, strict=True))
         return MarginPath(tuple(values), tuple(by_margin[margin] for margin in values))
 
     @overload
     def explain_front(
-        self, row: Any, *, margins: Iterable[float], target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Any
+        self,
+        row: Any,
+        question: Question | None = ...,
+        *,
+        margins: Iterable[float],
+        target: Any = ...,
+        cost: Any = ...,
+        constraints: Any = ...,
+        **options: Any,
     ) -> FrontPath: ...
     @overload
     def explain_front(
-        self, row: Any, *, target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Any
+        self,
+        row: Any,
+        question: Question | None = ...,
+        *,
+        target: Any = ...,
+        cost: Any = ...,
+        constraints: Any = ...,
+        **options: Any,
     ) -> Front: ...
     def explain_front(
         self,
         row: Any,
+        question: Question | None = None,
         *,
         target: Any = None,
         cost: Any = None,
@@ -315,6 +340,8 @@ class Explainer(TableMethods):
         ----------
         row : dict, Series, DataFrame or array-like
             One row, in the units of the table.
+        question : Question, optional
+            As in ``explain``, for one answer.
         target, cost, constraints : optional
             As in ``explain``.
         margins : list of float, optional
@@ -334,16 +361,21 @@ class Explainer(TableMethods):
 
         Examples
         --------
-        >>> from counterleaf import Tree
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> front = Explainer(tree).explain_front([0.0, 0.0], target="yes")
+        >>> from counterleaf.datasets import example_tree
+        >>> front = Explainer(example_tree()).explain_front([0.0, 0.0], target="yes")
         >>> [(len(point.changes), point.cost) for point in front], front.check()
         ([(1, 1.0), (2, 0.5)], True)
         """
-        values: list[Any] = [options.pop("margin", 0.0)] if margins is None else read_margins(margins)
-        fronts, limits = [], known_options("explain_front", options)
+        margin = options.pop("margin", 0.0) if margins is None else 0.0
+        parts = {"target": target, "cost": cost, "constraints": constraints, **known_options("explain_front", options)}
+        wanted, fronts = ask("explain_front", question, margin=margin, **parts), []
+        if wanted.count != 1:
+            raise CounterleafError(f"explain_front got a question with count={wanted.count}; a front has one answer per change")
+        values: list[Any] = [wanted.margin]
+        if margins is not None:
+            wanted, values = _without_margin("explain_front", wanted), read_margins(margins)
         for margin in values:
-            answering, source, query = self._posed(row, self._query(target, cost, constraints, margin=margin, **limits))
+            answering, source, query = self._posed(row, self.lower(replace(wanted, margin=margin)))
             fronts.append(answering.front(row, source, query))
         return fronts[0] if margins is None else FrontPath(tuple(values), tuple(fronts))
 
@@ -390,16 +422,36 @@ class Explainer(TableMethods):
             If an argument does not fit, or a package is not installed.
         """
         try:
-            from counterleaf.explorer.notebook.exploration import explore  # a later room
+            from counterleaf.explorer.notebook.exploration import explore  # a later package
         except ImportError:
             raise not_installed("the explorer", "fastapi", "uvicorn") from None
 
         return explore(self, row, rows, target, constraints, time_limit, height)
 
-    def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
-        cost = self.default_cost if cost is None else cost
-        limits["margin"] = read_margin(limits.get("margin", 0.0), self.schema, self.spreads)
-        return Query.read(target, cost, self._prices(cost), constraints, **limits)
+    def lower(self, question: Question) -> Query:
+        """Return a question as the searches read it.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+
+        Returns
+        -------
+        Query
+            Its cost as prices, its margin for every feature, and its constraints.
+
+        Raises
+        ------
+        CounterleafError
+            If a part does not fit the features.
+        """
+        cost = self.default_cost if question.cost is None else question.cost
+        margin = read_margin(question.margin, self.schema, self.spreads)
+        prices, rules = self._prices(cost), question.rules
+        check_steps(rules, self.schema)
+        limits = question.count, question.time_limit, question.max_nodes, question.apart
+        return Query(question.target, cost, prices, rules, margin, *limits, question=question)
 
     def _prices(self, cost: Any) -> Prices:
         """Return the cost as arrays; those of the last cost are reused, since many queries share one."""
@@ -416,19 +468,31 @@ class Explainer(TableMethods):
 
         return self._variants.get(missing, make)
 
-    def _posed(self, row: Any, query: Query) -> tuple[Answering, Source, Query]:
-        """Return the row as the explainer of its missing numbers reads it, and the query with the prices of that explainer."""
+    def _located(self, row: Any) -> tuple[Explainer, Source]:
+        """Return the explainer of the numbers that a row lacks, and the row as that one reads it."""
         try:
-            source = self._aims.locate(row)
+            source = self._targets.locate(row)
         except MissingNumbersError as error:
             if self._adapter.routes is None:
                 raise
-            return self._with_gaps(error.names)._posed(row, query)
-        if self._adapter.leaves_out:
-            return self._with_gaps(())._posed(row, query)
+            return self._with_gaps(error.names)._located(row)
+        return self._with_gaps(())._located(row) if self._adapter.leaves_out else (self, source)
+
+    def _posed(self, row: Any, query: Query) -> tuple[Answering, Source, Query]:
+        """Return the row as the explainer of its missing numbers reads it, and the query with the prices of that explainer."""
+        variant, source = self._located(row)
+        if variant is not self:
+            return variant._posed(row, query)
         if (prices := self._prices(query.cost)) is not query.prices:  # of an explainer with gaps
             query = replace(query, prices=prices)
         return self._answering, source, query
+
+
+def _without_margin(call: str, question: Question) -> Question:
+    """Refuse a question with a margin of its own for a call that lists the margins."""
+    if not isinstance(question.margin, (int, float)) or question.margin != 0:
+        raise CounterleafError(f"{call} got margins= and a question with a margin; leave the margin out of the question")
+    return question
 
 
 def _without_data(adapter: ModelAdapter) -> ModelAdapter:

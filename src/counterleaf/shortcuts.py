@@ -1,4 +1,4 @@
-"""One call from a model and a row to an explanation."""
+"""``explain``: one call from a model and a row to an explanation."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def explain(
 
     Examples
     --------
-    >>> from counterleaf import Tree, explain
-    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    >>> explain(tree, [0.0, 0.0], target="yes").best.changes
+    >>> from counterleaf import explain
+    >>> from counterleaf.datasets import example_tree
+    >>> explain(example_tree(), [0.0, 0.0], target="yes").best.changes
     {'x0': (0.0, 0.5), 'x1': (0.0, 0.5)}
     """
     explainer = Explainer(model, data, schema, options.pop("infer_bounds", True))

@@ -1,4 +1,4 @@
-"""The methods of an Explainer that take a whole table."""
+"""The methods of ``Explainer`` that take a whole table."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from counterleaf.batch.ensembles import make_solver
 from counterleaf.batch.solving import Solver
 from counterleaf.model.adapter import ModelAdapter
 from counterleaf.question.query import Query, known_options
+from counterleaf.question.question import Question, ask
 from counterleaf.search.prepared import Source
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
@@ -26,11 +27,12 @@ class TableMethods:
 
     schema: Schema
     _adapter: ModelAdapter
-    _aims: Any
+    _targets: Any
 
     def explain_many(
         self,
         rows: Any,
+        question: Question | None = None,
         *,
         target: Any = None,
         cost: Any = None,
@@ -47,6 +49,8 @@ class TableMethods:
         ----------
         rows : DataFrame or array-like
             A pandas or polars frame or a 2-D array, in the units of the table.
+        question : Question, optional
+            As in ``explain``, for each row.
         target, cost, constraints, margin : optional
             As in ``explain``, for each row: without a target, any class except its own; ``freeze`` means its own values.
         n_jobs : int or None, default=1
@@ -82,9 +86,9 @@ class TableMethods:
         Examples
         --------
         >>> import numpy as np
-        >>> from counterleaf import Explainer, Tree
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> out = Explainer(tree).explain_many(np.array([[0.0, 0.0], [0.0, 0.5], [2.0, 0.0]]), target="yes")
+        >>> from counterleaf import Explainer
+        >>> from counterleaf.datasets import example_tree
+        >>> out = Explainer(example_tree()).explain_many(np.array([[0.0, 0.0], [0.0, 0.5], [2.0, 0.0]]), target="yes")
         >>> print(out[["status", "cost", "label", "n_changed", "x0", "x1"]])
             status   cost label  n_changed    x0    x1
         0  optimal  0.500   yes          2  0.50  0.50
@@ -94,13 +98,15 @@ class TableMethods:
         known_options("explain_many", options, batch.Options)
         chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
         columns = batch.Columns.read(options.pop("digits", None), options.pop("words", True), options.pop("shares", False))
-        query = self._query(target, cost, constraints, margin=margin, **options)
+        parts = {"target": target, "cost": cost, "constraints": constraints, "margin": margin}
+        query = self.lower(ask("explain_many", question, **parts, **options))
         batch.check(self.schema.names, chunk_size, columns.shares)
         threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
         return self._run(table, query, columns, (chunk_size, progress), threads)
 
     def arrow(
         self,
+        question: Question | None = None,
         *,
         target: Any = None,
         cost: Any = None,
@@ -118,6 +124,8 @@ class TableMethods:
 
         Parameters
         ----------
+        question : Question, optional
+            As in ``explain_many``, for one answer per row.
         target, cost, constraints, margin : optional
             As in ``explain_many``.
         keep : pyarrow.Schema, optional
@@ -146,23 +154,27 @@ class TableMethods:
         Examples
         --------
         >>> import pyarrow as pa
-        >>> from counterleaf import Explainer, Tree
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> step = Explainer(tree).arrow(target="yes")
+        >>> from counterleaf import Explainer
+        >>> from counterleaf.datasets import example_tree
+        >>> step = Explainer(example_tree()).arrow(target="yes")
         >>> out = step(pa.RecordBatch.from_pydict({"x0": [0.0, 2.0], "x1": [0.0, 0.0]}))
         >>> out.select(["cost", "n_changed", "new_x0"]).to_pylist()
         [{'cost': 0.5, 'n_changed': 2, 'new_x0': 0.5}, {'cost': 0.0, 'n_changed': 0, 'new_x0': None}]
         """
-        question = {"target": target, "cost": cost, "constraints": constraints, "margin": margin, **options}
-        return step.ArrowStep(self, question, keep, words, n_jobs)
+        parts = {"target": target, "cost": cost, "constraints": constraints, "margin": margin, **step.known("arrow", options)}
+        return step.ArrowStep(self, ask("arrow", question, **parts), keep, words, n_jobs)
 
-    def audit(self, rows: Any, *, target: Any = None, by: Any = (), **options: Unpack[AuditOptions]) -> Audit:
+    def audit(
+        self, rows: Any, question: Question | None = None, *, target: Any = None, by: Any = (), **options: Unpack[AuditOptions]
+    ) -> Audit:
         """Explain every row of a table, and report who can reach the target, at what cost, and how groups differ.
 
         Parameters
         ----------
         rows : DataFrame or array-like
             A pandas or polars frame or a 2-D array; columns that are not features may be used for groups.
+        question : Question, optional
+            As in ``explain``, for each row.
         target : class, list, dict, Probability or Value, optional
             As in ``explain``.
         by : str, list or dict, optional
@@ -183,15 +195,15 @@ class TableMethods:
         Examples
         --------
         >>> import numpy as np, pandas as pd
-        >>> from counterleaf import Explainer, Tree
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-4.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> rows = pd.DataFrame({"x0": np.arange(8.0), "sex": list("ffffmmmm")})
-        >>> Explainer(tree).audit(rows, target="yes", by=["sex"])
+        >>> from counterleaf import Explainer
+        >>> from counterleaf.datasets import example_tree
+        >>> rows = pd.DataFrame({"x0": np.arange(8) / 4, "x1": 0.0, "sex": list("ffffmmmm")})
+        >>> Explainer(example_tree()).audit(rows, target="yes", by=["sex"])
         <Audit: 8 rows, 4 can reach the target, 0 cannot, by sex>
         """
-        from counterleaf.report.audit import Audit  # a later room
+        from counterleaf.report.audit import Audit  # a later package
 
-        return Audit(self, rows, target=target, by=by, **options)  # type: ignore[arg-type]
+        return Audit(self, rows, question=question, target=target, by=by, **options)  # type: ignore[arg-type]  # an Explainer
 
     def _run(self, rows: TableRows, query: Query, columns: batch.Columns, how: tuple[int | None, bool], threads: int) -> Any:
         """Answer a query about all rows of a table; ``how`` is as in ``run_query``."""
@@ -203,9 +215,10 @@ class TableMethods:
         return run_query(lambda part: self._solver(part, query, threads), rows, answer, columns, how)
 
     def _solver(self, rows: TableRows, query: Query, threads: int) -> Solver:
-        return make_solver(self._aims, self._adapter, rows, query, threads, self._with_gaps)
+        return make_solver(self._targets, self._adapter, rows, query, threads, self._with_gaps)
 
-    def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
+    def lower(self, question: Question) -> Query:
+        """Return a question as the searches read it."""
         raise NotImplementedError
 
     def _with_gaps(self, missing: tuple[str, ...]) -> Any:

@@ -27,7 +27,7 @@ def test_an_answer_has_the_leaf_0(explainer):
 
 def test_alternatives(explainer):
     said = str(explainer.explain(ROW, count=2, target="c"))
-    assert "leaves at least one feature alone that an earlier one changes" in said or "No further alternative exists" in said
+    assert "keeps at least one feature an earlier answer changes" in said or "No further alternative exists" in said
     assert "leaf of the tree" not in said
 
 
@@ -47,7 +47,7 @@ def test_nothing_reaches_a_probability():
     said = str(cl.Explainer(short, data=X).explain(ROW, target=cl.probability("b", at_least=0.99)))
     assert said == (
         "No row within the feature bounds makes the model give b a probability of at least 0.99, even without constraints. "
-        "(The bounds are the ranges seen in the data; infer_bounds=False lifts them.) This is proved."
+        "(Unless others were given, the bounds are the ranges seen in the data; infer_bounds=False lifts them.) This is proved."
     )
 
 

@@ -1,4 +1,7 @@
+import gzip
 import json
+import lzma
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -110,7 +113,9 @@ def test_values_that_look_alike_get_more_digits():
 
 def test_a_feature_that_has_the_name_of_a_column_is_refused():
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-1.0, 0, 0], [-1, 0, 1])
-    with pytest.raises(cl.CounterleafError, match="rename them"):
+    with pytest.raises(
+        cl.CounterleafError, match=r"^features named \['cost'\] collide with columns of the result; rename them$"
+    ):
         cl.Explainer(tree, schema=cl.Schema([cl.Numeric("cost")])).explain([0.0]).to_frame()
     unchanged = cl.Explainer(tree, schema=cl.Schema([cl.Numeric("cost")])).explain([2.0], target=1)
     assert unchanged.to_frame(only_changed=True).loc["source", "cost"] == 0.0  # the feature of that name is left out
@@ -121,7 +126,7 @@ def test_the_public_names():
         "TAOClassifier",
         *("Audit", "distributed"),
         *("Explainer", "explain", "Explanation", "Counterfactual", "Certificate", "MarginPath", "Status", "CounterleafError"),
-        *("Front", "FrontPath", "Changes"),
+        *("Front", "FrontPath", "Changes", "Question"),
         *(
             "Tree",
             "Outputs",
@@ -137,6 +142,7 @@ def test_the_public_names():
             "Ordinal",
             "Categorical",
             "Boolean",
+            "Question",
         ),
         *("Cost", "L1", "L2", "LinearCost", "Quadratic"),
         *("Constraint", "freeze", "fix", "between", "only_increase", "only_decrease", "linear", "among", "near"),
@@ -185,6 +191,40 @@ def test_the_best_answer_or_one_clear_line():
     assert str(caught.value) == "there is no counterfactual: the status is infeasible; print the explanation to see why"
 
 
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (cl.Explainer(LINE).to_json().encode(), "a model"),
+        (LINE.to_json().encode(), "a model"),
+        (b'{"version": 1, "constraints": [{"freeze": "age"}]}', "a file of constraints"),
+        (b'{"format": "counterleaf-problem", "row": 0}', "a row without an answer"),
+        (b'{"format": "x"}\n{"format": "x"}\n', "2 lines of JSON"),
+        (b"[1, 2]", "JSON of another kind"),
+        (b"a,b\n1,2\n", "not JSON"),
+        (b" \n", "empty"),
+        (pickle.dumps([1]), "a pickle"),
+        (b"PK\x03\x04...", "an Excel file or another archive"),
+        (b"PAR1...", "a Parquet file"),
+        (gzip.compress(b"a", mtime=0), "a compressed file (gzip)"),
+        (lzma.compress(b"a"), "a compressed file (xz)"),
+    ],
+)
+def test_another_file_is_named_for_what_it_is(tmp_path, content, kind):
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    for path, what in ((file, kind), (tmp_path, "a directory")):
+        with pytest.raises(cl.CounterleafError) as caught:
+            cl.Explanation.load(path)
+        assert str(caught.value) == f"{path} is {what}; expected an answer that Explanation.save wrote"
+
+
+@pytest.mark.parametrize("path", [None, 3.5, b"a.json", ["a.json"], pd.Series(["a.json"])])
+def test_what_is_no_path_is_refused(path):
+    for use in (cl.Explanation.load, cl.explain(LINE, [0.0, 0.0]).save, lambda path: cl.save_constraints([], path)):
+        with pytest.raises(cl.CounterleafError, match=r"the file is .*; expected the path of a file"):
+            use(path)
+
+
 def test_answers_are_saved_and_loaded(tmp_path, monkeypatch):
     answer = cl.explain(LINE, [0.0, 0.0], count=2)
     answer.save(tmp_path / "new" / "a.json")
@@ -192,10 +232,10 @@ def test_answers_are_saved_and_loaded(tmp_path, monkeypatch):
     for path in (tmp_path / "new" / "a.json", str(tmp_path / "b.json")):
         assert cl.Explanation.load(path).to_json() == answer.to_json()
     (tmp_path / "c.json").write_text("{")
-    with pytest.raises(cl.CounterleafError, match=r"c\.json: not a counterleaf answer: not valid JSON"):
+    with pytest.raises(cl.CounterleafError, match=r"c\.json is not JSON; expected an answer that Explanation.save wrote"):
         cl.Explanation.load(tmp_path / "c.json")
     (tmp_path / "c.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(cl.CounterleafError, match=r"c\.json: not a counterleaf answer"):
+    with pytest.raises(cl.CounterleafError, match=r"c\.json is not JSON; expected an answer"):
         cl.Explanation.load(tmp_path / "c.json")
     with pytest.raises(FileNotFoundError):
         cl.Explanation.load(tmp_path / "none.json")

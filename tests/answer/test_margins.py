@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from support.seeds import seeds
 from support.strategies import coupled_case, random_case, whole_case
 
 import counterleaf as cl
@@ -14,7 +15,7 @@ MARGINS = [0.2, 0.0, 0.05, 1.0]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", seeds(3))
 def test_a_path_is_what_single_questions_give(make, block):
     for seed in range(20 * block, 20 * block + 20):
         case = make(np.random.default_rng(seed))
@@ -31,7 +32,7 @@ def test_a_path_is_what_single_questions_give(make, block):
 
 def test_costs_rise_with_the_margin_and_the_warm_start_saves_work():
     margins, warm, cold = [0.0, 0.01, 0.02, 0.03], 0, 0
-    for seed in range(10):
+    for seed in seeds(10):
         case = random_case(np.random.default_rng(seed), features=20, depth=8)
         explainer = cl.Explainer(case.tree)
         path = explainer.explain_margins(case.row, margins=margins, cost=cl.L2(), target=case.target)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from support.seeds import seeds
 
 from counterleaf.answer.short_numbers import _deepest
 
@@ -16,7 +17,7 @@ def random_program(rng):
     return G, slack, np.where(rng.random(n) < 0.2, 0.0, -0.5), np.where(rng.random(n) < 0.2, 0.0, 0.5)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_no_point_is_deeper(seed):
     G, slack, low, high = random_program(np.random.default_rng(seed))
     z = _deepest(G, slack, low, high)

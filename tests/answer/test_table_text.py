@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from support.loan_cases import COLUMNS, EVERY, JOBS, ROW, SCHOOLS, chain, loan
+from support.seeds import seeds
 from support.table_cases import codes_of, columns, table_case
 
 import counterleaf as cl
@@ -59,7 +60,7 @@ def test_the_html_has_arrows_where_there_is_an_order():
     assert "▼ none" in down
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_rows_copied_from_the_table_are_valid(seed):
     case = table_case(np.random.default_rng(seed), off_grid=seed % 3 == 0)
     answer = cl.Explainer(case.tree, schema=case.schema).explain(

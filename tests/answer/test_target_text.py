@@ -1,7 +1,12 @@
 """What an answer says about a target of a probability or a value: before, after, and why there is none."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
 
@@ -17,7 +22,7 @@ def test_a_probability_before_and_after():
     assert text.startswith("If x0 were 3 instead of 1, the model would give yes a probability of 0.8 instead of 0.3.")
     assert "probability of yes     0.3  0.8" in text
     assert "Your model confirms it: it gives yes a probability of at least 0.75 for this row." in text
-    assert answer.question[0] == "target: probability of yes at least 0.75"
+    assert answer.words[0] == "target: probability of yes at least 0.75"
     assert "probability of 0.8" in answer._repr_html_()
 
 
@@ -104,3 +109,56 @@ def test_many_rows(frame):
             assert all(found["confirmed"].to_list())
             if isinstance(target, cl.Probability):
                 assert found["probability"].to_list() == [answer[0].number for answer in alone]
+
+
+def _priced():
+    """Explainers of a tree, of a tree with leaves that compute, and of a forest, with a row and the prices of two classes."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.uniform(0, 9, 300), "b": rng.uniform(0, 9, 300)})
+    y = np.where(X.a + X.b > 11, "yes", np.where(X.a + X.b > 8, "maybe", "no"))
+    models = [DecisionTreeClassifier(max_depth=4, random_state=0), RandomForestClassifier(7, max_depth=3, random_state=0)]
+    models.append(cl.TAOClassifier(max_depth=1, leaves="softmax", max_iter=3, random_state=0))
+    return [(cl.Explainer(model.fit(X, y), data=X), {"a": 1.0, "b": 1.0}) for model in models]
+
+
+@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("count", [1, 2])
+def test_prices_of_classes_are_part_of_the_question_that_is_printed(which, count):
+    explainer, row = _priced()[which]
+    answer = explainer.explain(row, target={"yes": 0, "maybe": 10.0}, count=count)
+    free = explainer.explain(row, target=["yes", "maybe"], count=count)
+    again = cl.Explanation.from_json(answer.to_json())
+    assert answer.words[0] == again.words[0] == "target: yes, maybe (at a cost of 10)"
+    assert free.words[0] == "target: yes, maybe"
+    assert free[0].cost < answer[0].cost
+    for one in (answer, again, pickle.loads(pickle.dumps(answer))):
+        assert "prices of classes included: yes, maybe (at a cost of 10)" in str(one)
+    assert "prices" not in str(free)
+
+
+def test_a_class_that_no_leaf_has_keeps_its_price_in_the_question():
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-4.0, 0, 0], [-1, 0, 1], classes=["no", "yes", "maybe"])
+    answer = cl.Explainer(tree).explain([0.0], target={"yes": 0.25, "maybe": 10.0})
+    for one in (answer, cl.Explanation.from_json(answer.to_json())):
+        assert one.words[0] == "target: yes (at a cost of 0.25), maybe (at a cost of 10)"
+
+
+def test_what_the_model_does_not_confirm_is_not_put_into_its_mouth():
+    class Turned(DecisionTreeClassifier):
+        def predict(self, X):
+            return np.where(super().predict(X) == "yes", "no", "yes")
+
+    X = pd.DataFrame({"a": np.arange(10.0)})
+    model = Turned().fit(X, np.where(X.a > 5, "yes", "no"))
+    explainer = cl.Explainer(model, data=X)
+    there, change = (explainer.explain({"a": a}, target="yes") for a in (9.0, 1.0))
+    assert str(there).startswith("The model does not confirm it: the tree read from it already says yes.")
+    assert "the tree read from it would say yes" in str(change)
+    for answer in (there, change):
+        assert not answer[0].confirmed
+        assert "the model would" not in str(answer)
+        assert "NOT confirmed: your model does not say yes for this row." in str(answer)
+    assert "NOT confirmed" in str(explainer.explain_margins({"a": 1.0}, margins=[0.0], target="yes"))
+    audit = explainer.audit(X, target="yes")
+    assert tuple(audit.groups[["has", "can", "open"]].iloc[0]) == (6, 0, 4)  # the model says yes of six rows
+    assert "because the model does not confirm the change" in str(audit)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
+from support.seeds import seeds
 from support.strategies import random_case, random_tree
 
 import counterleaf as cl
@@ -93,7 +94,7 @@ def test_each_written_number_is_within_a_thousandth_of_its_change():
         assert digits <= 5 + np.log10(abs(after) / abs(after - before) + 1)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_rows_copied_from_the_table_reach_the_same_leaf_of_the_users_model(seed):
     X, y = make_classification(400, 6, n_informative=4, n_classes=3, random_state=seed)
     X = X * 10.0 ** np.random.default_rng(seed).integers(-4, 5, 6)
@@ -372,4 +373,30 @@ def test_the_bounds_of_the_data_are_named_with_a_conflict():
     explainer = cl.Explainer(cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-8.0, 0, 0], [-1, 0, 1]), data=X)
     text = str(explainer.explain([0.0], target=1, constraints=cl.fix("x0", 1000.0)))
     assert text.startswith("No change within the feature bounds and your constraints makes the model say 1.")
-    assert "(The bounds are the ranges seen in the data; infer_bounds=False lifts them.)" in text
+    assert "(Unless others were given, the bounds are the ranges seen in the data; infer_bounds=False lifts them.)" in text
+
+
+@pytest.mark.parametrize(
+    ("target", "start"),
+    [
+        (
+            "granted",
+            "The model already says granted, but no change within the feature bounds and your constraints keeps it so.",
+        ),
+        (
+            cl.probability("granted", at_least=0.5),
+            "The model already gives granted a probability of 0.75, but no change within ",
+        ),
+    ],
+)
+def test_a_row_that_has_the_target_and_no_allowed_change_keeps_it(target, start):
+    X = pd.DataFrame({"income": [1.0, 2.0, 8.0, 9.0, 9.0, 9.0], "debt": [1.0, 5.0, 2.0, 7.0, 3.0, 4.0]})
+    model = DecisionTreeClassifier(max_depth=1).fit(X, ["refused", "refused", "granted", "granted", "granted", "refused"])
+    explainer = cl.Explainer(model, data=X)
+    rules = [cl.freeze("debt"), cl.between("debt", upper=3)]
+    answer = explainer.explain([9.0, 7.0], target=target, constraints=rules)
+    assert answer.status == "infeasible"
+    assert str(answer).startswith(start)
+    still = explainer.explain([9.0, 7.0], target=target, constraints=rules[1:])
+    assert still.best.changes["debt"] == (7.0, 3.0)
+    assert str(still).startswith("If debt were 3 instead of 7, the model would still ")

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 from support.plot_cases import chain, stump
+from support.seeds import seeds
 from support.strategies import random_tree
 
 import counterleaf as cl
@@ -58,7 +59,7 @@ def test_following_the_words_agrees_with_the_users_model(load, kind):
     assert [follow(text, row) for _, row in rows.iterrows()] == list(map(str, model.predict(rows)))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_following_all_terms_agrees_with_an_oblique_tree(seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 5, 6, 4, ["oblique", "sparse", "axis", "mixed"][seed % 4], np.ones(6))

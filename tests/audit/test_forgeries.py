@@ -14,9 +14,10 @@ from support.audit_cases import answers, numbers, write_model, write_rows
 from support.cli_cases import call, mistake
 
 import counterleaf as cl
+from counterleaf.audit.checking.sealed import write_sealed
 from counterleaf.audit.folder import KEY, Folder
-from counterleaf.audit.manifest import read_manifest, write_manifest
-from counterleaf.audit.parts import count
+from counterleaf.audit.manifest import read_explainer, read_manifest, write_manifest
+from counterleaf.audit.parts import Task
 
 
 def forge(out, **columns):
@@ -27,9 +28,10 @@ def forge(out, **columns):
     for name, edit in columns.items():
         k, field = table.schema.names.index(name), table.schema.field(name)
         table = table.set_column(k, field, pa.array(edit(table[name].to_pylist()), field.type))
-    about["counts"] = count(table)
-    table = table.replace_schema_metadata({KEY: json.dumps(about, sort_keys=True)})
-    parquet.write_table(table, path, write_page_checksum=True)
+    manifest = read_manifest(Folder(out))
+    step = read_explainer(Folder(out), manifest).arrow(**manifest.arguments)
+    about["counts"] = Task("", manifest.run, step, (), ()).count(table)
+    write_sealed(path, table, about)
 
 
 def failures(out):
@@ -177,5 +179,18 @@ def test_a_division_or_columns_that_are_not_those_of_the_inputs(tmp_path):
         for path in [*out.path.glob("*/*.parquet")]:
             table = parquet.read_table(path)
             about = {**json.loads(table.schema.metadata[KEY]), "run": forged.run}
-            parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(about)}), path)
+            write_sealed(path, table, about)
         assert f"manifest.json was changed: the {what} of the inputs are others" in mistake("verify", out.path, "--jobs", 1)
+
+
+def test_the_words_of_a_constraint_are_made_from_its_numbers(tmp_path):
+    """An audit of one interval cannot say another one."""
+    write_model(tmp_path, line())
+    write_rows(tmp_path / "rows.parquet", pd.DataFrame({"a": [-1.0, -2.0], "b": [0.0, 1.0]}))
+    audit(tmp_path, tmp_path / "rows.parquet", "--between", "a=-3:1", "--proofs")
+    manifest = tmp_path / "audit/manifest.json"
+    content = json.loads(manifest.read_text())
+    assert "between('a', -3, 1)" in call("verify", tmp_path / "audit", "--jobs", 1).out
+    content["question"]["constraints"][0]["words"] = "between('a', -3, 3)"
+    manifest.write_text(json.dumps(content))
+    assert "words" in mistake("verify", tmp_path / "audit", "--jobs", 1)

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 from support.audit_cases import TARGET, audit, contents, differences, write_model, write_rows
 from support.cli_cases import call, mistake, rows_of, small
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.audit.reading.records import ends_inside_quotes, record_ends, split
@@ -194,7 +195,7 @@ def test_headers_that_do_not_fit(folder):
 CELLS = ["a", "", "1", 'b "c"', "x,y", "two\nlines", '"', '5" pipe', " "]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_records_are_those_of_pandas(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(rng.choice(CELLS, size=(30, 3)), columns=["p", "q", "r"])
@@ -227,6 +228,45 @@ def test_a_quote_that_is_not_closed(folder, monkeypatch):
     (folder / "rows.csv").write_text("\n".join([*lines[:50], '"' + lines[50], *lines[51:]]))
     message = mistake("audit", folder / "model.json", folder / "rows.csv", *TARGET, "--out", folder / "audit")
     assert "a row, or a quoted cell that is not closed, at byte" in message
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        ({6: '"{}'}, "the quote in line 6 opens a cell and is not closed, so that the rest of the file would be this cell"),
+        ({6: '"{}', 20: '"{}'}, "a quoted cell holds the line breaks of lines 6 to 20, and text follows a quote that closes"),
+        (
+            {6: '"{}', 9: '{}"'},
+            "a quoted cell holds the line breaks of lines 6 to 9, and the number of cells is 1, that of the header 6",
+        ),
+        ({6: '"{}', 41: '{}"'}, "a quoted cell holds the line breaks of lines 6 to 41, and the number of cells is 1"),
+        ({41: '"{}'}, "the quote in line 41 opens a cell"),
+        ({1: '"{}'}, "the quote in line 1 opens a cell"),
+        ({3: '"a""\nb",{}', 12: 'x,"{}'}, "a quoted cell holds the line breaks of lines 3 to 4, and the number of cells is 7"),
+        ({12: '{},"a""\nb', 20: '1","2{}'}, "the quote in line 21 opens a cell"),
+    ],
+)
+@pytest.mark.parametrize("block", [50, 1 << 22])
+def test_a_quote_that_swallows_rows_is_refused(folder, monkeypatch, suffix, edit, expected, block):
+    monkeypatch.setattr("counterleaf.audit.reading.records._BLOCK", block)
+    text = rows_of(40).assign(**{"job, main": "cook"}).to_csv(index=False).replace('"', "").replace("job, main", "job main")
+    lines = text.rstrip("\n").split("\n")
+    for number, change in edit.items():
+        lines[number - 1] = change.format(lines[number - 1])
+    path = folder / f"rows{suffix}"
+    content = "\n".join(lines).encode()
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    message = mistake("audit", folder / "model.json", path, *TARGET, "--out", folder / "audit")
+    assert message.startswith(f"{path}: {expected}")
+    assert message.endswith("close the quote, or double a quote that is text")
+    assert not (folder / "audit/parts").exists() or not list((folder / "audit/parts").iterdir())
+
+
+def test_a_quote_in_the_middle_of_a_name_with_another_separator(tmp_path):
+    two_numbers(tmp_path)
+    (tmp_path / "rows.csv").write_text('a;x,"y;b\n1;7;1\n')
+    assert audit(tmp_path, tmp_path / "rows.csv", "--target", "yes").num_rows == 1
 
 
 def test_compressed_files_are_read_once_for_all_workers(folder):

@@ -6,6 +6,7 @@ import os
 import shutil
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -14,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from support.audit_cases import TARGET, answers, audit, contents, differences, numbers, write_model, write_rows
 from support.cli_cases import call, mistake, rows_of, small
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.audit.folder import Folder
@@ -88,7 +90,7 @@ def test_models_and_questions(tmp_path, model, question):
     table = audit(tmp_path, rows, "--target", "1", *options, "--part-rows", 50, "--jobs", 1)
     again = cl.Explainer.from_json(explainer.to_json())
     assert not differences(again, frame, table, target=[1], **named)
-    assert read_manifest(tmp_path / "audit").arguments.keys() >= {"target", "cost", "constraints", "margin"}
+    assert read_manifest(tmp_path / "audit").arguments["question"].target == 1
     assert call("verify", tmp_path / "audit", "--jobs", 1).code == 0
 
 
@@ -183,9 +185,9 @@ def test_foreign_files_are_noticed(folder):
     [
         ("", "is not valid JSON"),
         ("[]", 'expected an object with "format": "counterleaf-audit"'),
-        ('{"format": "counterleaf-audit", "version": 9}', "has version 9; this counterleaf reads version 1"),
-        ('{"format": "counterleaf-audit", "version": 1}', "lacks or garbles a part (KeyError: 'inputs')"),
-        ('{"format": "counterleaf-audit", "version": 1, "inputs": [{"kind": "Parquet"}]}', "lacks or garbles a part"),
+        ('{"format": "counterleaf-audit", "version": 9}', "has version 9; this counterleaf reads version 2"),
+        ('{"format": "counterleaf-audit", "version": 2}', "lacks or garbles a part (KeyError: 'inputs')"),
+        ('{"format": "counterleaf-audit", "version": 2, "inputs": [{"kind": "Parquet"}]}', "lacks or garbles a part"),
         ("[" * 100_000, "is not valid JSON"),
     ],
 )
@@ -312,7 +314,7 @@ def test_parts_follow_row_groups():
     assert list(divide([], 20)) == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_any_division_gives_the_same_answers(folder, seed):
     rng = np.random.default_rng(seed)
     frame = rows_of(150, seed)
@@ -345,8 +347,47 @@ def test_a_row_that_has_the_target_and_has_to_change_has_it_already(folder):
     same = [one for one in found.to_pylist() if one["status"] == "optimal" and one["source_label"] == one["label"]]
     assert same
     assert min(one["n_changed"] for one in same) == 1
-    assert f"{len(same)} already have the target" in forced.out
+    assert f"{len(same)} already have the target (the question asks more of {len(same)} of them)" in forced.out
     assert "already have the target" in free.out
+
+
+def test_files_that_do_not_fit_leave_no_folder(folder):
+    rows = write_rows(folder / "rows.parquet", rows_of(20).drop(columns="age"))
+    assert "lacks the columns ['age']" in mistake("audit", folder / "model.json", rows, *TARGET, "--out", folder / "audit")
+    assert not (folder / "audit").exists()
+    (folder / "mine").mkdir()
+    mistake("audit", folder / "model.json", rows, *TARGET, "--out", folder / "mine")
+    assert (folder / "mine").exists()
+
+
+def test_a_check_says_how_many_searches_stopped(folder):
+    rows = write_rows(folder / "rows.parquet", rows_of(30))
+    for words in ((), ("--proofs",)):
+        out = folder / f"audit{len(words)}"
+        done = call("audit", folder / "model.json", rows, *TARGET, "--time-limit", "1e-9", *words, "--out", out)
+        stopped = answers(out)["status"].to_pylist().count("limit")
+        assert done.code == (3 if stopped else 0)
+        assert stopped > 0
+        verdict = call("verify", out).out.splitlines()[-1]
+        assert verdict.endswith(f"; {stopped} of the searches stopped, and prove a lower bound only")
+
+
+@pytest.mark.parametrize("goal", [TARGET, ("--target", "0", "--target", "2"), ("--target", "0=0.1", "--target", "1=0")])
+def test_a_row_that_has_the_target_is_not_counted_among_those_that_cannot_reach_it(folder, goal):
+    """No change within the rules keeps it there, but the model says the target already; the report counts it so too."""
+    rows = write_rows(folder / "rows.parquet", rows_of(60))
+    rules = ("--freeze", "age", "--between", "age=0:20")
+    done = call("audit", folder / "model.json", rows, *goal, *rules, "--out", folder / "audit")
+    wanted = {int(text[0]) for text in goal[1::2]}
+    lines = answers(folder / "audit").to_pylist()
+    has = [one for one in lines if one["source_label"] in wanted]
+    cannot = [one for one in lines if one["source_label"] not in wanted and one["status"] == "infeasible"]
+    asked = sum(one["status"] == "infeasible" or one["n_changed"] > 0 for one in has)
+    assert asked > 0
+    assert f"{len(has)} already have the target (the question asks more of {asked} of them), " in done.out
+    assert (f" {len(cannot)} cannot (proved)" in done.out) == bool(cannot)
+    whole = cl.Audit.read(folder / "audit").groups.iloc[0]
+    assert (whole["has"], whole["cannot"]) == (len(has), len(cannot))
 
 
 def test_an_audit_without_a_target_says_so(folder):
@@ -369,6 +410,21 @@ def test_rows_without_a_proof(folder):
     assert done.code == 3
     assert "stopped before a proof" in done.out
     assert "limit" in answers(folder / "audit")["status"].to_pylist()
+
+
+@pytest.mark.parametrize("proofs", [("--proofs",), ()], ids=str)
+def test_an_audit_of_which_every_row_is_invalid(folder, proofs):
+    rows = write_rows(folder / "rows.csv", rows_of(6).assign(level="huge"))
+    for _ in range(2):
+        done = call("audit", folder / "model.json", rows, *TARGET, *proofs, "--out", folder / "audit")
+        assert done.code == 3
+        expected = "No row could be explained. Row 0 of file 0: feature 'level' is 'huge'; expected one of 'low'"
+        assert expected in done.out
+    pd.concat([rows_of(6).assign(level="huge"), rows_of(1)]).to_csv(rows, index=False)
+    done = call("audit", folder / "model.json", rows, *TARGET, *proofs, "--out", folder / "some")
+    assert done.code == 0
+    assert "6 invalid" in done.out
+    assert "No row" not in done.out
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.jsonl.gz"])

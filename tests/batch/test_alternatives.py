@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 from support.batch_cases import alike, cells, number_batch, one_of, table_batch
+from support.seeds import seeds
 
 import counterleaf as cl
 
@@ -36,11 +37,30 @@ def compare(explainer, rows, out, position, count, **question):
 
 @pytest.mark.parametrize("make", [number_batch, table_batch])
 def test_random_questions(make):
-    for seed in range(5, 10):
+    for seed in seeds(5, 10):
         explainer, rows, question = make(np.random.default_rng(seed))
         for count in (2, None):
             out = explainer.explain_many(rows, **question, count=count)
             compare(explainer, rows, out, out.index, count, **question)
+
+
+@pytest.mark.parametrize("rule", [(), cl.implies(cl.between("x0", 0.5, 3), cl.between("x1", -3, 0))])
+def test_alternatives_whose_searches_have_trees_of_their_own(rule):
+    """Each search adds its own tangents to the softmax of a leaf, so that its plain tree has leaves of its own."""
+    schema = cl.Schema([cl.Numeric("x0", -3, 3), cl.Numeric("x1", -3, 3)])
+    splits, children = [[1, 0], [0, 1], [0, 1]] + [[0, 0]] * 4, ([1, 3, 5, -1, -1, -1, -1], [2, 4, 6, -1, -1, -1, -1])
+    question = {"target": cl.probability("a", at_least=0.8), "cost": cl.L1(), "constraints": rule}
+    for seed in (0, 2, 4, 6, 8, 11):
+        rng = np.random.default_rng(seed)
+        slopes, starts = np.round(rng.normal(size=(21, 2)), 2), np.round(rng.normal(size=(7, 3)), 2)
+        outputs = cl.Outputs("softmax", starts, slopes)
+        tree = cl.Tree(*children, splits, [0.0] * 7, outputs=outputs, classes=list("abc"))
+        explainer, rows = cl.Explainer(tree, schema=schema), np.array([[0.3, 0.2]])
+        for count in (1, 3):
+            out = explainer.explain_many(rows, **question, count=count)
+            found = explainer.explain(rows[0], **question, count=count)
+            assert out["leaf"].tolist() == [one.leaf for one in found]
+            assert out["leaf"].tolist() == [tree.apply([one.row])[0] for one in found]
 
 
 def test_ranks_and_the_index():

@@ -20,7 +20,9 @@ from counterleaf.model.readers.table import read_model
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
-HOLDS = "every proof holds, and the ensemble in the file confirms every answer"
+OWN = "the bounds, steps, costs of categories, spreads and fills are those of the answers' file"
+TRUSTED = "the model and its features are taken on trust from the file"
+HOLDS = f"every proof holds, and the ensemble in the file confirms every answer; {TRUSTED}"
 
 
 def forest():
@@ -64,7 +66,8 @@ def test_a_pipeline_is_converted_and_explained(folder):
     for model in (["p.json"], ["p.pkl", "--allow-pickle"]):
         done = call("verify", "a.jsonl", "--model", *model)
         assert (done.code, done.err) == (0, "")
-        assert done.out.endswith(f"every proof holds and is about {model[0]}, which confirms every answer\n")
+        own = "" if model == ["p.json"] else f"; {OWN}"
+        assert done.out.endswith(f"every proof holds and is about {model[0]}, which confirms every answer{own}\n")
 
 
 def test_inspect_describes_a_forest(folder):
@@ -139,9 +142,9 @@ def test_verify_finds_another_ensemble_and_changed_answers(folder):
     for model in (["other.json"], ["other.pkl", "--allow-pickle"]):
         done = call("verify", "a.jsonl", "--model", *model)
         assert done.code == 4
-        assert f"FAIL line 1: the proof is about a different ensemble than that of {model[0]}\n" in done.out
+        assert f"FAIL line 1: the proof does not hold for {model[0]}: its ensemble is a different one\n" in done.out
     content = json.loads((folder / "a.jsonl").read_text())
-    content["certificate"]["ensemble"]["value"]["zlib"] = "AAAA"
+    content["model"]["ensemble"]["value"]["zlib"] = "AAAA"
     (folder / "b.jsonl").write_text(json.dumps(content))
     assert call("verify", "b.jsonl").code == 4
 

@@ -15,7 +15,7 @@ from counterleaf.cli.commands.demo import _NEXT as NEXT
 
 ROOT = Path(__file__).parents[2]
 GROUP = typer.main.get_command(cli.app)
-LONG = ("explore", "reproduce", "bench", "demo")  # only parsed; the demo has its own tests
+LONG = ("explore", "demo")  # only parsed; the demo has its own tests
 
 
 def examples(name):

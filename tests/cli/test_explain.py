@@ -293,7 +293,7 @@ def test_a_mistake_is_one_line(folder, monkeypatch, arguments, line):
         ("a.csv", b"age,age\n1,2\n", "a.csv has two columns named 'age'; names must differ"),
         ("a.csv", b"age;age\n1;2\n", "a.csv has two columns named 'age'; names must differ"),
         ("a.csv", b"age;pay=net\n1;1,234\n", "a.csv cannot be read as a table (column 'pay=net' holds '1,234', which may be a"),
-        ("a.csv", "age\n1\n".encode("utf-16"), "a.csv cannot be read as a table ("),
+        ("a.csv", "age\n1\n".encode("utf-16"), "a.csv is not text in UTF-8; save it as UTF-8"),
         ("a.csv.gz", b"age\n1\n", "a.csv.gz cannot be read as a table (Not a gzipped file (b'ag')); expected"),
         ("a.csv.gz", b"\x1f\x8b\x08\x00junk", "a.csv.gz cannot be read as a table ("),
         ("a.jsonl", b"\n", "a.jsonl has no rows; expected at least one"),

@@ -130,3 +130,63 @@ def test_where_there_is_no_terminal_there_are_no_bars_and_no_colours(folder):
     assert done[1] == b""
     assert b"\x1b" not in done[0]
     assert done[0].count(b"\n") == len(ROWS)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.xlsx", "out.parquet", "out.txt"])
+def test_answers_without_proofs_are_not_verified(folder, tmp_path, name):
+    out = tmp_path / name
+    assert call("explain", folder / "model.json", folder / "rows.csv", "--out", out).code in (0, 3)
+    line = f"{out} contains no proofs; expected JSON lines: counterleaf explain ... --format json"
+    assert mistake("verify", out) == line
+    out.rename(tmp_path / "answers.jsonl")
+    if not name.endswith((".csv", ".txt")):  # text is read line by line
+        assert mistake("verify", tmp_path / "answers.jsonl") == line.replace(str(out), str(tmp_path / "answers.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("taken.csv", "it is a directory; expected the name of a file"),
+        ("file/x/a.csv", "its parent directory is a file"),
+        ("x" * 300 + ".csv", "File name too long; expected the name of a file"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(folder, tmp_path, monkeypatch, name, reason):
+    monkeypatch.setattr(cl.Explainer, "explain_many", None)
+    (tmp_path / "taken.csv").mkdir()
+    (tmp_path / "file").write_text("x")
+    line = mistake("explain", folder / "model.json", folder / "rows.csv", "--out", tmp_path / name)
+    assert line.startswith("cannot write ")
+    assert line.endswith(f": {reason}")
+    assert sorted(os.listdir(tmp_path)) == ["file", "taken.csv"]
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/a.csv", "S3://bucket/a.csv", "file:///folder/a.csv", "git+ssh://host/a.csv"])
+def test_an_address_is_no_folder_of_this_machine(folder, tmp_path, monkeypatch, address):
+    monkeypatch.chdir(tmp_path)
+    line = mistake("explain", folder / "model.json", folder / "rows.csv", "--out", address)
+    assert line == f"cannot write {address}: it is an address; expected the name of a file on this machine"
+    assert not os.listdir(tmp_path)
+
+
+def test_folders_that_are_missing_are_made(folder, tmp_path):
+    out = tmp_path / "new" / "deep" / "a.txt"
+    assert call("explain", folder / "model.json", folder / "rows.csv", "--row", "0", "--out", out).code in (0, 3)
+    assert out.is_file()
+
+
+def test_a_table_in_another_encoding_is_said_so(folder, tmp_path):
+    (tmp_path / "latin.csv").write_bytes((folder / "rows.csv").read_text().replace("cook", "k\xf6ch").encode("latin-1"))
+    line = mistake("explain", folder / "model.json", tmp_path / "latin.csv")
+    assert line == f"{tmp_path / 'latin.csv'} is not text in UTF-8; save it as UTF-8, which spreadsheets call CSV UTF-8"
+    (tmp_path / "bom.csv").write_bytes(b"\xef\xbb\xbf" + (folder / "rows.csv").read_bytes())
+    assert call("explain", folder / "model.json", tmp_path / "bom.csv").code in (0, 3)
+
+
+def test_an_answer_is_no_model(folder, tmp_path):
+    answers = tmp_path / "a.jsonl"
+    call("explain", folder / "model.json", folder / "rows.csv", "--row", "0", "--out", answers)
+    line = f"{answers} is an answer; expected a model: counterleaf train or convert writes one"
+    assert mistake("explain", answers, folder / "rows.csv") == line
+    assert mistake("verify", answers, "--model", answers) == line
+    assert mistake("inspect", tmp_path) == f"{tmp_path} is a directory; expected a model as counterleaf JSON"

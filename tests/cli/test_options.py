@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from support.cli_cases import ROW, call, mistake, rows_of, small
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.cli.options import QueryOptions, read_cost, read_count, read_value
@@ -188,14 +189,15 @@ def test_a_wrong_option_is_a_usage_error(tmp_path, options):
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("L1", cl.L1()),
+        ("L1", cl.L1("range")),
+        ("l1 + L1()", cl.L1("range") + cl.L1()),
         ("L2:none", cl.L2()),
         ("L1:range", cl.L1("range")),
         ('L1("mad")', cl.L1("mad")),
         ("L2()", cl.L2()),
         ("0.5*L2:std", 0.5 * cl.L2("std")),
         ("L1:mad + 0.1*L2:mad", cl.L1("mad") + 0.1 * cl.L2("mad")),
-        ("2 L1+3L2", 2.0 * cl.L1() + 3.0 * cl.L2()),
+        ("2 L1+3L2", 2.0 * cl.L1("range") + 3.0 * cl.L2("range")),
     ],
 )
 def test_a_cost_is_read_as_python_has_it(text, meant):
@@ -267,7 +269,7 @@ def _random_query(rng):
     return options, query
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(24))
 def test_the_command_answers_what_python_answers(tmp_path, seed):
     rng = np.random.default_rng(seed)
     row = rows_of(1, seed).to_dict("records")[0]

@@ -21,7 +21,8 @@ import counterleaf as cl
 from counterleaf.storage.explanations import _digest
 
 MODEL, ROWS = small(), rows_of(4)
-HOLDS = "every proof holds, and the tree in the file confirms every answer"
+TRUSTED = "the model and its features are taken on trust from the file"
+HOLDS = f"every proof holds, and the tree in the file confirms every answer; {TRUSTED}"
 
 
 def call(*words, **options):
@@ -41,8 +42,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def held_by(name):
-    return f"every proof holds and is about {name}, which confirms every answer"
+def held_by(name, whole=False):
+    """The verdict with a model; ``whole`` if it is an explainer, which has its own bounds."""
+    rest = "; the bounds, steps, costs of categories, spreads and fills are those of the answers' file"
+    return f"every proof holds and is about {name}, which confirms every answer{'' if whole else rest}"
 
 
 def lines_of(folder):
@@ -52,7 +55,7 @@ def lines_of(folder):
 def test_true_answers_hold(folder):
     assert call("verify", "a.jsonl").out.splitlines()[-1] == f"a.jsonl: 4 cheapest: {HOLDS}"
     done = call("verify", "a.jsonl", "--model", "model.json")
-    assert (done.code, done.out, done.err) == (0, f"a.jsonl: 4 cheapest: {held_by('model.json')}\n", "")
+    assert (done.code, done.out, done.err) == (0, f"a.jsonl: 4 cheapest: {held_by('model.json', True)}\n", "")
     piped = call("verify", "-", stdin=(folder / "a.jsonl").read_bytes())
     assert piped.out.splitlines()[-1] == f"standard input: 4 cheapest: {HOLDS}"
 
@@ -92,7 +95,7 @@ def _other_label(content):
 
 
 def _other_tree(content):
-    content["certificate"]["tree"]["bias"][0] += 0.125
+    content["model"]["tree"]["bias"][0] += 0.125
 
 
 def _no_proof(content):
@@ -148,7 +151,7 @@ def test_another_model_is_found(folder):
     (folder / "other.json").write_text(json.dumps(tree))
     done = call("verify", "a.jsonl", "--model", "other.json")
     assert done.code == 4
-    assert done.out.splitlines()[0] == "FAIL line 1: the proof is about a different tree than that of other.json"
+    assert done.out.splitlines()[0] == "FAIL line 1: the proof does not hold for other.json: its tree is a different one"
 
 
 def _iris(folder):
@@ -170,16 +173,16 @@ def test_the_model_itself_is_queried(folder):
     for name in ("iris.pkl", "plain.pkl", "own.pkl"):
         done = call("verify", "i.jsonl", "--model", name, "--allow-pickle")
         assert (done.code, done.err) == (0, "")
-        assert done.out.splitlines()[-1] == f"i.jsonl: 5 cheapest: {held_by(name)}"
+        assert done.out.splitlines()[-1] == f"i.jsonl: 5 cheapest: {held_by(name, name == 'own.pkl')}"
     done = call("verify", "i.jsonl", "--model", "other.pkl", "--allow-pickle")
     assert done.code == 4
-    assert done.out.splitlines()[0] == "FAIL line 1: the proof is about a different tree than that of other.pkl"
+    assert done.out.splitlines()[0] == "FAIL line 1: the proof does not hold for other.pkl: its tree is a different one"
     done = call("verify", "i.jsonl", "--model", "narrow.pkl", "--allow-pickle")
     assert done.code == 4
-    assert done.out.startswith("FAIL line 1: narrow.pkl does not fit the features of the answer (")
+    assert done.out.startswith("FAIL line 1: the proof does not hold for narrow.pkl: ")
     done = call("verify", "a.jsonl", "--model", "iris.pkl", "--allow-pickle")
     assert done.code == 4
-    assert done.out.startswith("FAIL line 1: iris.pkl does not fit the features of the answer (")
+    assert done.out.startswith("FAIL line 1: the proof does not hold for iris.pkl: ")
     line = mistake("verify", "i.jsonl", "--model", "dict.pkl", "--allow-pickle")
     assert line == "dict.pkl contains a dict; expected a model with predict"
     assert mistake("verify", "i.jsonl", "--model", "iris.pkl").startswith("iris.pkl is a pickle, which can run any code")
@@ -205,7 +208,7 @@ def test_a_proof_about_another_tree_does_not_pass_as_the_model_s(folder):
     assert call("verify", "none.jsonl", "--model", "iris.pkl", "--allow-pickle").code == 0
     done = call("verify", "none.jsonl", "--model", "other.pkl", "--allow-pickle")
     assert done.code == 4
-    assert done.out.startswith("FAIL line 1: the proof is about a different tree than that of other.pkl")
+    assert done.out.startswith("FAIL line 1: the proof does not hold for other.pkl: its tree is a different one")
 
 
 def test_other_names_for_the_features_are_found(folder):
@@ -217,12 +220,21 @@ def test_other_names_for_the_features_are_found(folder):
     (folder / "turned.jsonl").write_text(answer.to_json())
     done = call("verify", "turned.jsonl", "--model", "m.json")
     assert done.code == 4
-    assert done.out.startswith("FAIL line 1: the features of the answer differ from those of m.json, or have other names")
-    call("explain", "m.json", '{"age": 1, "pay": 1}', "--range", "age=0:20", "--out", "wide.jsonl")
-    verdict = "wide.jsonl: 1 cheapest: every proof holds and is about m.json, which confirms every answer"
-    assert (
-        call("verify", "wide.jsonl", "--model", "m.json").out.splitlines()[-1]
-        == f"{verdict}; 1 with other bounds than the model"
+    assert done.out.startswith("FAIL line 1: the proof does not hold for m.json: its features differ, or have other names")
+
+
+def test_bounds_are_those_of_the_model(folder):
+    """A proof within narrower bounds says nothing about those of the model; one within wider bounds does if its row fits."""
+    schema = cl.Schema([cl.Numeric("age", 0, 9), cl.Numeric("pay", 0, 9)])
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-5.0, 0, 0], [-1, 0, 1])
+    (folder / "m.json").write_text(cl.Explainer(tree, schema=schema).to_json())
+    for ends, code in (("0:20", 0), ("0:1", 4)):
+        call("explain", "m.json", '{"age": 1, "pay": 1}', "--range", f"age={ends}", "--out", "b.jsonl")
+        assert call("verify", "b.jsonl").code == 0
+        done = call("verify", "b.jsonl", "--model", "m.json")
+        assert done.code == code
+    assert done.out.startswith(
+        "FAIL line 1: the proof does not hold for m.json: its features have other bounds, steps or values"
     )
 
 
@@ -236,6 +248,34 @@ def test_a_file_without_an_answer_is_a_wrong_file(folder):
     assert mistake("verify", "model.json") == f"model.json {line}"
     (folder / "problems.jsonl").write_text('{"format": "counterleaf-problem", "row": 0, "problem": "a word"}')
     assert mistake("verify", "problems.jsonl") == f"problems.jsonl {line}"
+    (folder / "notes.md").write_text("# Notes\n\nno answers\n[1]\n")
+    assert mistake("verify", "notes.md") == f"notes.md {line}"
+    cl.save_constraints([cl.freeze("age"), cl.between("pay=net", 0, 3)], "rules.json")
+    assert mistake("verify", "rules.json") == f"rules.json {line}"
+
+
+def test_an_answer_on_several_lines_is_read(folder):
+    (folder / "wide.json").write_text(json.dumps(json.loads(lines_of(folder)[0]), indent=2))
+    assert call("verify", "wide.json").out == f"wide.json: 1 cheapest: {HOLDS}\n"
+
+
+def test_a_search_that_stopped_proves_a_bound_only(folder):
+    answer = MODEL.explain(ROWS.iloc[0], target=2, max_nodes=1)
+    assert answer.status == "limit"
+    (folder / "stopped.jsonl").write_text(answer.to_json())
+    done = call("verify", "stopped.jsonl")
+    assert done.code == 0
+    assert done.out == f"stopped.jsonl: 1 stopped early: {HOLDS}; those that stopped early prove a lower bound only\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 5000, "a\nb", "\u2028", "a\x00b", "\ud800"], ids=["long", "lines", "separator", "null", "half"]
+)
+def test_the_name_of_a_file_never_breaks_the_line(folder, name):
+    for words in (("verify", name), ("verify", "a.jsonl", "--model", name), ("explain", name, "rows.csv"), ("inspect", name)):
+        line = mistake(*words)
+        assert line.isprintable()
+        assert len(line) <= 500
 
 
 @pytest.mark.parametrize("encoder", [OneHotEncoder(), OneHotEncoder(handle_unknown="ignore")], ids=["strict", "ignoring"])
@@ -317,7 +357,7 @@ def test_only_unreadable_lines_are_failures_too(folder):
 
 
 def test_the_question_that_was_proved_is_reported(folder, monkeypatch):
-    monkeypatch.setattr(cl.Explanation, "question", ("the model says 2", "age stays\n\ud800"), raising=False)
+    monkeypatch.setattr(cl.Explanation, "words", ("the model says 2", "age stays\n\ud800"))
     done = command("verify", "a.jsonl")
     assert done.code == 0
     assert done.out.splitlines() == ["4 answers for the model says 2; age stays \\ud800", f"a.jsonl: 4 cheapest: {HOLDS}"]

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.seeds import seeds, share
 
 import counterleaf as cl
 
@@ -65,7 +66,7 @@ def test_of_several_best_rows_none_is_out_of_sight():
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2()])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_answers_hold_in_any_order_of_summation(cost, dtype):
-    for seed in range(60):
+    for seed in seeds(60):
         rng = np.random.default_rng(seed)
         width = int(rng.integers(3, 60))
         w = np.zeros((5, width))
@@ -124,7 +125,7 @@ def exact_optimum(source, weights, biases, curved):
 @pytest.mark.parametrize("curved", [False, True])
 def test_a_bound_between_nearly_parallel_splits_holds_in_real_arithmetic(curved):
     certain = 0
-    for seed in range(150):
+    for seed in seeds(150):
         tree, source, weights, biases = sliver(seed)
         answer = cl.Explainer(tree).explain(source, target=1, cost=cl.L2() if curved else cl.L1())
         best = exact_optimum(source, weights, biases, curved)
@@ -135,7 +136,7 @@ def test_a_bound_between_nearly_parallel_splits_holds_in_real_arithmetic(curved)
             assert answer[0].cost <= float(best) * (
                 1 + 1e-9
             )  # less if rounding sends a row there that exact arithmetic would not
-    assert certain >= 140
+    assert certain >= share(140)
 
 
 def test_two_equal_splits_leave_nothing_between_them_for_sure():

@@ -1,4 +1,4 @@
-"""The rooms of cpp/ against the table in cpp/README.md: every file is listed, and includes follow the order of the rooms."""
+"""The folders of cpp/ against the table in cpp/README.md: every file is listed, and includes follow its order."""
 
 import re
 from collections import Counter

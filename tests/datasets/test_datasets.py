@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import hashlib
 import json
+import lzma
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf import datasets
@@ -109,7 +111,7 @@ def test_a_random_split_keeps_the_shares_and_its_seed():
 
 
 @pytest.mark.parametrize("sizes", [(700, 300), (5, 5, 5, 4), (6, 6, 6, 6, 6), (17, 4, 9), (30, 5)])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_a_random_split_is_that_of_scikit_learn(sizes, seed):
     labels = pd.Series(np.random.default_rng(seed).permutation(np.repeat(list("dbaec")[: len(sizes)], sizes)))
     data = pd.DataFrame({"x": range(len(labels))})
@@ -183,8 +185,8 @@ def test_wrong_settings_get_one_clear_line(load, message):
 @pytest.mark.parametrize("name", LOADERS)
 def test_the_files_are_those_of_their_readme(name):
     folder = resources.files("counterleaf.datasets") / "files"
-    content = gzip.decompress((folder / f"{name}.csv.gz").read_bytes())
-    line = next(line for line in (folder / "README.md").read_text().splitlines() if line.startswith(f"| `{name}.csv.gz`"))
+    content = lzma.decompress((folder / f"{name}.csv.xz").read_bytes())
+    line = next(line for line in (folder / "README.md").read_text().splitlines() if line.startswith(f"| `{name}.csv.xz`"))
     assert hashlib.sha256(content).hexdigest() in line
     assert LOADERS[name]().citation.split("doi:")[1] in line
 

@@ -32,6 +32,15 @@ def digits():
     return X, y
 
 
+def test_the_tree_of_the_examples():
+    tree = cl.datasets.example_tree()
+    assert tree.predict([[0.5, 0.5], [1.0, -0.1], [0.0, 1.0], [0.0, 0.0]]).tolist() == ["yes", "no", "yes", "no"]
+    answer = cl.Explainer(tree).explain([0.0, 0.0], target="yes")
+    assert answer[0].row == [0.5, 0.5]
+    assert answer[0].confirmed
+    assert answer.certificate.check()
+
+
 @pytest.mark.parametrize("make", [german, adult, digits])
 def test_a_tree_is_as_good_as_its_readme_says(make):
     X, y = make()

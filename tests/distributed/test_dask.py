@@ -1,7 +1,9 @@
 """cl.distributed.dask on workers of this machine: the answers of one process, bit for bit."""
 
 import os
+import pickle
 
+import cloudpickle
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -57,6 +59,14 @@ def test_columns_types_and_index(client):
     assert found.index.equals(ddf.compute().index)
     assert found.loc[found["status"] == "invalid", "problem"].str.startswith("feature ").all()
     assert cl.distributed.dask(ddf, explainer, keep=None, **question).columns[0] == "status"
+
+
+def test_the_model_is_in_the_graph_once():
+    explainer, rows, question = engine_case("pipeline")
+    answers = cl.distributed.dask(dask_frame(rows, 20), explainer, keep=["id"], **question)
+    payload = len(pickle.dumps(explainer.arrow(**question)))
+    sizes = sorted(len(cloudpickle.dumps(one)) for one in dict(answers.optimize().__dask_graph__()).values())
+    assert sizes[-1] > payload > 3 * sizes[-2]
 
 
 def refusal(*args, **named):

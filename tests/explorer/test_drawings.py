@@ -21,6 +21,7 @@ from support.explorer_cases import (
     numbers,
     small_session,
 )
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.errors import CounterleafError
@@ -147,7 +148,7 @@ def holds(text, number):
 
 
 @pytest.mark.parametrize("kind", [{}, {"closed": "right"}, {"dtype": "float32"}])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_the_texts_of_the_splits_agree_with_the_row_and_with_every_option(kind, seed):
     rng = np.random.default_rng(seed)
     explainer = random_tree(rng, kind, 4)

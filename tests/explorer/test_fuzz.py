@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from support.running_explorer import command
+from support.seeds import share
+from support.waiting import patient
 
 pytestmark = pytest.mark.slow  # the whole file takes many seconds
 
@@ -20,12 +22,12 @@ ROUTES = {
     *(f"/api/scenes/{{scene}}{rest}" for rest in ("", "/rows/{row}", "/find")),
 }
 ONE_WAY = ("only_increase", "only_decrease")
-CASES = int(os.environ.get("COUNTERLEAF_FUZZ", "1000"))  # per mode, of two; 5000 for a full run
+CASES = int(os.environ.get("COUNTERLEAF_FUZZ", share(1000)))  # per mode, of two; 5000 for a full run
 
 
 @pytest.fixture(scope="module")
 def explorer():
-    with command("--time-limit", "1") as explorer:
+    with command("--time-limit", str(round(patient(1.0), 1))) as explorer:
         explorer.enter()
         yield explorer
 

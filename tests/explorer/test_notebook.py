@@ -119,7 +119,6 @@ def notebook(tmp_path_factory):
         frame = page.frame_locator("iframe[title='counterleaf explorer']")
         yield page, frame, errors
         browser.close()
-        expect.set_options(timeout=5000)
 
 
 def test_the_page_answers_inside_the_notebook(notebook):

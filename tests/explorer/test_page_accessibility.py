@@ -4,6 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from support.page_cases import Explorer
+from support.waiting import patient
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -119,7 +120,7 @@ def test_every_view_is_accessible(enter, title, width, theme):
         if not explorer.page.get_by_role("tab", name=name, exact=True).is_visible():
             continue
         explorer.tab(name)
-        explorer.page.wait_for_timeout(700)  # drawings
+        explorer.page.wait_for_timeout(patient(700))  # drawings
         fits(explorer)
         no_violations(explorer)
 
@@ -169,7 +170,7 @@ def test_answers_do_not_move_the_page(enter, width):
         explorer.pick(1)
     for name in [*explorer.changed(), "next row", "next row"]:
         explorer.click(name if name == "next row" else f"lock {name}")
-    explorer.page.wait_for_timeout(300)
+    explorer.page.wait_for_timeout(patient(300))
     assert explorer.shifts() == []
     if width >= 1280:
         explorer.click("next refused")

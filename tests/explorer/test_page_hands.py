@@ -66,9 +66,9 @@ def test_a_drawing_that_nobody_waits_for_is_cancelled(loans, tab, path):
     held = []
     loans.page.route(f"**/api/{path}", lambda route: held.append(route))
     loans.tab(tab)
-    loans.page.wait_for_timeout(100)
+    loans.until(lambda: held)
     loans.tab("Features")
-    loans.page.wait_for_timeout(100)
+    loans.until(lambda: any(url.endswith(f"/api/{path}") for url in failed))
     assert [url for url in failed if url.endswith(f"/api/{path}")] == [f"{loans.origin}/api/{path}"]
     for route in held:
         with suppress(Exception):

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from sklearn.tree import DecisionTreeRegressor
 from support.explorer_cases import endless
 from support.page_cases import STATE, BlockedRequests, cookies_of, link, refuse, running, windows
+from support.waiting import patient
 
 import counterleaf as cl
 from counterleaf.explorer.session.question import Question
@@ -61,7 +62,7 @@ def test_after_an_error_no_old_answer_is_shown(loans, status, message):
     first, name = loans.shown(), loans.changed()[0]
     refuse(loans, ANSWER, status, message)
     loans.lock(name)
-    assert loans.headline() == "This question has no answer"
+    assert loans.headline() == "The explorer did not answer this question"
     expect(loans.page.locator("#error")).to_have_text(message)
     assert loans.ways() == []
     expect(loans.conflict()).to_have_count(0)
@@ -164,7 +165,7 @@ def test_a_replaced_question_is_cancelled(browser, tmp_path):
             explorer.page.keyboard.press("Tab")
         start = time.monotonic()
         explorer.settle(before)
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < patient(2)
         assert explorer.state()["count"] == 1
         assert explorer.headline() == first
         assert explorer.ways()[0]["proved"].startswith("✓ proved")
@@ -176,15 +177,15 @@ def test_a_search_that_stopped_is_honest(loans):
 
     def stop(route):
         reply = route.fetch().json()
-        unproved = {"proved": False, "proof": {"claim": "a smaller change may exist"}}
+        unproved = {"proved": False, "proof": {"claim": "a smaller allowed change may exist"}}
         ways = [way | unproved for way in reply["ways"]] if answer["ways"] else []
         route.fulfill(json=reply | {"status": "limit", "ways": ways, "stopped_after": 2.0, "conflict": []})
 
     loans.page.route(ANSWER, stop)
     answer["ways"] = True
     loans.prefer("small changes")
-    expect(loans.page.locator("#aside")).to_have_text("Stopped after 2 s: a smaller change may exist.")
-    assert {way["proved"] for way in loans.ways()} == {"not proved: a smaller change may exist"}
+    expect(loans.page.locator("#aside")).to_have_text("Stopped after 2 s: a smaller allowed change may exist.")
+    assert {way["proved"] for way in loans.ways()} == {"not proved: a smaller allowed change may exist"}
     answer["ways"] = False
     loans.prefer("both")
     assert loans.headline().startswith("No change found in time that makes the model say granted")
@@ -266,7 +267,7 @@ def test_features_named_like_properties_of_every_object(enter_user):
         explorer.lock(shown)
         assert name not in explorer.state().get("controls", {})
     explorer.adjust().get_by_role("button", name="Done").click()  # wider cards show more changes
-    explorer.page.wait_for_timeout(100)
+    explorer.page.wait_for_timeout(patient(100))
     assert enter_user(explorer.address()).shown() == explorer.pick(0).shown()
 
 

@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from support.explorer_cases import bundled_session, make_question
+from support.waiting import patient
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -18,7 +19,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 def all_rows(explorer):
     """Open the tab and wait for all efforts."""
     panel = explorer.tab("All rows")
-    expect(panel.locator("tbody")).not_to_contain_text("…", timeout=20_000)
+    expect(panel.locator("tbody")).not_to_contain_text("…")
     return panel
 
 
@@ -102,7 +103,7 @@ def test_a_click_on_a_point_explains_its_row(loans):
     panel.get_by_label("Horizontal axis").select_option("Row number")
     panel.get_by_label("Vertical axis").select_option("Effort")
     panel.get_by_label("The model says").select_option("refused")
-    loans.page.wait_for_timeout(200)
+    loans.page.wait_for_timeout(patient(200))
     canvas = panel.locator(".rows-canvas")
     canvas.scroll_into_view_if_needed()
     left, top, width, height = loans.page.evaluate(POINT)

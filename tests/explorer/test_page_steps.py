@@ -8,11 +8,10 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from support.page_cases import STATE, BlockedRequests, link, works
+from support.page_cases import STATE, link, works
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
-ANSWER, ROWS = "**/api/answer", "**/rows/*"
 
 CLICKS = """async ([label, times]) => {
     const node = document.querySelector(`button[aria-label="${label}"]`) ?? document.querySelector(label);
@@ -89,21 +88,6 @@ def test_two_tabs_share_what_they_keep(loans):
         explorer.settle()
         pressed = [explorer.button(f"keep option {k}").get_attribute("aria-pressed") for k in (1, 2, 3)]
         assert pressed == ["false", "true", "true"]
-
-
-def test_a_step_kept_before_its_answer_is_stored_with_it(loans):
-    blocked = BlockedRequests(loans, ANSWER)
-    before = loans.answered()
-    loans.button(f"lock {loans.changed()[0]}").click()
-    blocked.wait()
-    loans.page.locator("#keep").click()
-    blocked.release()
-    loans.settle(before)
-    loans.page.reload()
-    loans.settle()
-    expect(loans.page.locator("#keep")).to_have_attribute("aria-pressed", "true")
-    stored = loans.page.evaluate("JSON.parse(localStorage.getItem('counterleaf-kept'))")
-    assert [change["label"] for change in stored[0]["result"]["way"]["changes"]] == loans.changed()
 
 
 NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"])

@@ -16,6 +16,7 @@ from support.explorer_cases import (
     small_session,
     values_of,
 )
+from support.seeds import share
 
 import counterleaf as cl
 from counterleaf.errors import CounterleafError
@@ -139,14 +140,14 @@ def views(question, session=None):
         assert session.handle("export", {"format": format, "questions": [question]})["text"]
 
 
-@settings(USUAL, max_examples=150)  # about fifty per scene, and forty more below
+@settings(USUAL, max_examples=share(150))  # about fifty per scene, and forty more below
 @given(st.data())
 def test_any_question_of_the_scenes(data):
     key = data.draw(st.sampled_from(SCENES))
     is_answered(data.draw(questions(describe_scene(key))))
 
 
-@settings(USUAL, max_examples=120)
+@settings(USUAL, max_examples=share(120))
 @given(st.data())
 def test_any_question_of_every_kind_of_feature(data):
     question = data.draw(questions(EVERY_KIND.handle("scene", {"scene": "test"})))
@@ -154,7 +155,7 @@ def test_any_question_of_every_kind_of_feature(data):
         views(question, EVERY_KIND)
 
 
-@settings(USUAL, max_examples=40)
+@settings(USUAL, max_examples=share(40))
 @given(st.data())
 def test_any_question_in_all_views_and_exports(data):
     question = data.draw(questions(describe_scene(data.draw(st.sampled_from(SCENES)))))

@@ -111,13 +111,13 @@ def test_a_page_says_who_what_and_where_it_comes_from():
         "Application 3 (rows are counted from 0 to 199)",
         "The model says refused (95 %)",
         "It should say granted",
-        "every feature, within the range of the data, with these settings: Age locked",
+        "every feature, within its range, with these settings: Age locked",
         "few changes: few features change, maybe by a lot (L1, the sum of the changes, "
         "each divided by the usual range of its feature)",
         "Credit amount 3,832 DM 3,422 DM 2.6 % of the usual range",
         "Effort: small: 2.6 % of the usual range (cost 0.02617). Confirmed: the model says granted (78 %). "
-        "Proved: no smaller change works.",
-        "Proved: the smallest that does not change all that option 1 changes.",
+        "Proved: no smaller allowed change works.",
+        "Proved: the smallest allowed change that does not change all that option 1 changes.",
         f"SHA-256 of its JSON: {hashlib.sha256(explainer.to_json().encode()).hexdigest()}",
         f"counterleaf {cl.__version__}, NumPy {np.__version__}",
         f"scikit-learn {sklearn.__version__}",
@@ -188,7 +188,7 @@ def test_edits_conflicts_and_constraints_are_named():
     question = {"scene": "test", "row": 3, "target": ["granted"], "edits": {"duration_months": 40.0}, "max_changes": 0}
     text = words(export(session, "html", question))
     assert "Values that were edited Duration set to 40 months" in text
-    assert "Always required freeze('housing')" in text
+    assert "Always required unchanged: housing" in text
     assert "These settings conflict: at most 0 features may change. Change at least one of them." in text
     assert "All values of Row 3, edited" in text
 
@@ -198,7 +198,7 @@ def test_a_search_that_stopped_is_not_proved(diabetes):
     forest = RandomForestClassifier(30, max_leaf_nodes=30, random_state=0).fit(X, np.where(t > 150, "high", "low"))
     session = Session([scene_of(forest, X)], 0.05)
     text = words(export(session, "html", {"scene": "test", "row": 0, "count": 1}))
-    assert "Not proved: the search stopped" in text or "Proved: no smaller change works." in text
+    assert "Not proved: the search stopped" in text or "Proved: no smaller allowed change works." in text
 
 
 def hostile_session(title="<img src=x onerror=alert(1)> \u202etitle"):

@@ -218,7 +218,7 @@ def test_files_that_are_not_tables(tmp_path):
         ("data.xlsx", b"x", "cannot be read as a table"),
         ("data.csv", b"", "cannot be read as a table"),
         ("data.csv", b'a,b\n"1,2\n', "cannot be read as a table|number"),
-        ("data.csv", b"\xff\xfe\x00", "cannot be read as a table"),
+        ("data.csv", b"\xff\xfe\x00", "is not text in UTF-8; save it as UTF-8, which spreadsheets call CSV UTF-8$"),
         ("data.jsonl", b"{", "cannot be read as a table"),
         ("data.parquet", b"no parquet", "cannot be read as a table"),
         ("data.csv", b"a,b\n", "has no rows"),
@@ -243,12 +243,12 @@ def test_a_file_of_constraints_holds_in_every_answer(tmp_path):
     cl.save_constraints([cl.freeze("a"), cl.max_changes(1)], rules)
     session = opened(tmp_path, TREE, TABLE, constraints=str(rules))
     reply = session.handle("answer", first_question(session))
-    assert {"freeze('a'), always required", "max_changes(1), always required"} <= set(reply["settings"])
+    assert {"a must not change, always required", "at most 1 feature may change, always required"} <= set(reply["settings"])
     assert all(one["n_changes"] <= 1 for one in reply["ways"])
     cl.save_constraints([cl.freeze("a", "b")], rules)
     reply = opened(tmp_path, TREE, TABLE, constraints=str(rules)).handle("answer", first_question(session))
     (conflict,) = reply["conflict"]
-    assert (conflict["kind"], conflict["description"]) == ("required", "freeze('a', 'b'), always required")
+    assert (conflict["kind"], conflict["description"]) == ("required", "unchanged: a, b, always required")
     cl.save_constraints([cl.freeze("z")], rules)
     with pytest.raises(CounterleafError, match="'z'"):
         opened(tmp_path, TREE, TABLE, constraints=str(rules))

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from support.seeds import seeds
 
 from counterleaf import _core
 from counterleaf.learn.search.rows import compress
@@ -54,7 +55,7 @@ def random_regression(seed):
 
 
 @pytest.mark.parametrize("fit", FITS)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_sparse_logistic_regression_reaches_the_optimum(fit, seed):
     X, t, s, lam, start, least = random_regression(seed)
     w, b = fit(logistic(X, t, s), start, 0.5, lam, steps=500, passes=500, tolerance=1e-9)
@@ -83,7 +84,7 @@ def test_a_subset_of_the_rows_is_fitted_alone():
         np.testing.assert_allclose([*w, b], [*v, c])
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_the_best_cut_is_the_best_of_all(seed):
     rng = np.random.default_rng(seed)
     n, D = int(rng.integers(2, 30) if seed % 3 else rng.integers(80, 400)), int(rng.integers(1, 4))
@@ -235,7 +236,7 @@ def test_arrays_of_another_type_are_refused_and_not_copied():
         kernels.Tree(leaf, leaf, W, np.zeros(1))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_pruning_is_the_cheapest_of_all_prunings(seed):
     rng = np.random.default_rng(seed)
     left, right = np.array([1, 3, 5, -1, 7, -1, -1, -1, -1]), np.array([2, 4, 6, -1, 8, -1, -1, -1, -1])

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from support.cli_cases import loans
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.errors import CounterleafError
@@ -203,7 +204,7 @@ def test_too_few_rows_are_refused(table, test, line):
     assert str(error.value) == line
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_a_class_of_one_row_is_learned(seed):
     table = prepare(loans().assign(says=["rare", *["no", "yes"] * 79, "no"]))
     trained = training.train(table, **{**QUICK, "seed": seed})

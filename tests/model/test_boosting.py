@@ -1,5 +1,7 @@
 """Boosted models with one tree, read threshold for threshold and probed leaf for leaf."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
 from counterleaf.model.adapter import adapt
-from counterleaf.model.readers.leaf_probes import rows_at_splits
-from counterleaf.model.readers.table import gap_routes
+from counterleaf.model.readers.shared.leaf_probes import rows_at_splits
+from counterleaf.model.readers.table import gap_routes, read_ensemble
 
 FRAME, BENIGN = load_breast_cancer(return_X_y=True, as_frame=True)
 FRAME = FRAME.iloc[:, :6]
@@ -126,6 +128,37 @@ def test_categorical_splits_are_refused(library):
         cl.CounterleafError, match="has categorical splits, which a Tree cannot hold; encode the categories first"
     ):
         cl.read_tree(model)
+
+
+def test_a_tree_that_was_pruned_is_read():
+    xgboost = pytest.importorskip("xgboost")
+    model = xgboost.XGBRegressor(n_estimators=1, tree_method="exact", gamma=1e4).fit(DIABETES, PROGRESS)
+    tree = cl.read_tree(model)  # XGBoost keeps the places of the nodes that it cut off
+    stored = json.loads(model.get_booster().save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"][0]
+    assert 1 < tree.n_nodes < len(stored["left_children"])
+    assert (tree.predict(DIABETES) == model.predict(DIABETES)).all()
+
+
+def test_the_only_tree_of_an_ensemble_has_its_nodes():
+    ensemble = read_ensemble(HistGradientBoostingRegressor(max_iter=1, max_leaf_nodes=9).fit(DIABETES, PROGRESS))
+    tree = ensemble.as_tree()
+    assert (tree.apply(DIABETES) == ensemble.apply(DIABETES)[:, 0]).all()
+    assert (tree.left == ensemble.left).all()
+    assert (tree.right == ensemble.right).all()
+
+
+def test_lightgbm_numbers_its_nodes_from_left_to_right():
+    lightgbm = pytest.importorskip("lightgbm")
+    tree = cl.read_tree(lightgbm.LGBMRegressor(n_estimators=1, num_leaves=9, verbose=-1).fit(DIABETES, PROGRESS))
+    inner = np.flatnonzero(tree.left >= 0)
+    assert (tree.left[inner] == inner + 1).all()
+    assert (tree.right[inner] > tree.left[inner]).all()
+
+
+def test_a_linear_tree_without_coefficients_has_constants():
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.LGBMRegressor(n_estimators=1, num_leaves=4, linear_tree=True, verbose=-1).fit(DIABETES, PROGRESS)
+    assert (cl.read_tree(model).predict(DIABETES) == model.predict(DIABETES)).all()
 
 
 def test_a_booster_predicts_numbers():

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.model.cuts import cuts
@@ -11,7 +12,7 @@ def single(w, b, **how):
 
 @pytest.mark.parametrize("closed", ["left", "right"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_the_two_sides_are_neighbours_and_the_tree_agrees(closed, dtype, seed):
     rng = np.random.default_rng(seed)
     w, b = rng.normal() * 10.0 ** rng.integers(-6, 7), rng.normal() * 10.0 ** rng.integers(-6, 7)

@@ -99,10 +99,12 @@ def test_a_number_that_the_model_takes_for_a_category():
     model = make_pipeline(steps, HistGradientBoostingClassifier(max_iter=5, categorical_features=[2])).fit(
         codes, codes["code"] % 2
     )
-    with pytest.raises(
-        CounterleafError, match="'code' is a number in the schema, but the model takes it for a category; make it"
-    ):
+    message = "^feature 'code' is a number in the schema, but the model takes it for a category; make it Categorical$"
+    with pytest.raises(CounterleafError, match=message):
         adapt(model, codes, None, True)
+    old = codes["age"] > codes["age"].median()
+    ignores = make_pipeline(steps, HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=2, categorical_features=[2]))
+    assert adapt(ignores.fit(codes, old), codes, None, True).schema.domains == {}
 
 
 def test_schemas_and_data_that_do_not_fit():

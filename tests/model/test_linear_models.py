@@ -20,6 +20,7 @@ from sklearn.linear_model import (
     TweedieRegressor,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.model.adapter import adapt
@@ -101,7 +102,7 @@ def test_a_regression_is_one_leaf(model):
 
 
 def test_a_single_column_has_its_edge_where_the_model_has_it():
-    for seed in range(20):
+    for seed in seeds(20):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(80, 1)) * 10.0 ** rng.integers(-3, 4)
         model = LogisticRegression().fit(X, (X[:, 0] + rng.normal(size=80) * X.std() > X.mean()).astype(int))

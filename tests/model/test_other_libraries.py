@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import counterleaf as cl
 from counterleaf.model.adapter import adapt
-from counterleaf.model.readers.leaf_probes import rows_at_splits
+from counterleaf.model.readers.shared.leaf_probes import rows_at_splits
 from counterleaf.model.readers.table import gap_routes
 
 CANCER, BENIGN = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -133,8 +133,7 @@ def test_onnx_trees():
         ),
         (
             RandomForestClassifier(60, random_state=0),
-            "cannot read this ONNX model: its 60 trees together have more than 25000 regions; fit it with one tree, or "
-            "use a DecisionTreeClassifier",
+            "cannot read this ONNX model: its 60 trees together have more than 25000 regions; pass the original model",
         ),
     ]
     for model, reason in cases:

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from support.output_cases import random_tree
+from support.seeds import seeds
 
 import counterleaf as cl
 
@@ -13,7 +14,7 @@ ONE = ([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-3.0, 0, 0])
 
 
 @pytest.mark.parametrize("kind", ["value", "probability", "logistic", "softmax", "score"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_outputs_are_linear_functions_of_the_row(kind, seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 4, kind, 2 if kind == "logistic" else 3)

@@ -224,8 +224,12 @@ def test_steps_that_fail_on_every_row():
         return frame
 
     model = behind(FunctionTransformer(picky), ["hours"])
-    with pytest.raises(cl.CounterleafError, match=r"fail on every row that was tried \(two hundred rows, please\); pass data="):
+    with pytest.raises(
+        cl.CounterleafError, match=r"fail on a row of the data alone \(two hundred rows, please\); expected steps"
+    ):
         cl.Explainer(model, data=X)
+    with pytest.raises(cl.CounterleafError, match=r"fail on every row that was tried \(two hundred rows, please\); pass data="):
+        cl.Explainer(model, data=X.head(100))
 
 
 def test_a_transformer_is_expected():

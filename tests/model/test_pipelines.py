@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from support.pipeline_cases import DROPPING, PREPARATIONS, SCHOOLS, back, confirm, fitted, people, taken
+from support.seeds import seeds
 
 import counterleaf as cl
 
@@ -131,7 +132,7 @@ def test_from_a_file_to_an_answer_to_keep():
     prepare = make_column_transformer((numbers, ["age", "pay", "hours"]), (words, ["job", "school", "city", "owner"]))
     model = make_pipeline(prepare, DecisionTreeClassifier(max_depth=5, random_state=0)).fit(X, y)
     printed = str(cl.Schema.infer(X)).splitlines()
-    assert printed[0] == "7 features, as guessed from the data:"
+    assert printed[0] == "7 features, inferred from the data:"
     assert re.fullmatch(r"  age     whole number, \d+ to \d+", printed[1])
     assert printed[4:] == [
         "  job     one of 4: clerk, cook, nurse, smith",
@@ -179,7 +180,7 @@ class Grown(ClassifierMixin, BaseEstimator):
         return self.tree_.predict(np.asarray(X))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_an_oblique_tree_behind_scalers_confirms_every_answer(seed):
     rng = np.random.default_rng(seed)
     table = pd.DataFrame({"a": 1e3 * rng.normal(size=50), "b": rng.integers(0, 50, 50), "c": rng.choice(list("xyz"), 50)})

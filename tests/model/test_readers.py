@@ -5,7 +5,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
 import counterleaf as cl
-import counterleaf.model.readers.leaf_probes
+import counterleaf.model.readers.shared.leaf_probes
 
 X, y = load_iris(return_X_y=True)
 
@@ -59,12 +59,12 @@ def test_models_that_are_not_a_tree_are_refused_by_name(model, reason):
 
 def test_a_model_that_routes_otherwise_is_found_out(monkeypatch):
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-    honest = counterleaf.model.readers.leaf_probes.cuts
+    honest = counterleaf.model.readers.shared.leaf_probes.cuts
 
     def shifted(tree):
         feature, swapped, _, high = honest(tree)
         return feature, swapped, high, high
 
-    monkeypatch.setattr(counterleaf.model.readers.leaf_probes, "cuts", shifted)
+    monkeypatch.setattr(counterleaf.model.readers.shared.leaf_probes, "cuts", shifted)
     with pytest.raises(cl.CounterleafError, match="does not route rows as its thresholds say"):
         cl.read_tree(model)

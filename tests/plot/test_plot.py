@@ -13,6 +13,7 @@ from matplotlib.patches import Polygon, Rectangle
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.tree import DecisionTreeClassifier
 from support.plot_cases import lines, words
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.answer.tree_text import leaf_counts
@@ -114,7 +115,7 @@ def test_regions_tile_the_window_and_agree_with_the_tree():
         assert tree.leaf_of(polygon.mean(axis=0)) == leaf
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_oblique_regions_and_slices_agree_with_the_tree(seed):
     rng = np.random.default_rng(seed)
     n = 15

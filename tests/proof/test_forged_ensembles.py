@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.proof.certificate import Findings, Status
@@ -142,13 +143,13 @@ def mutated(rng, certificate):
     return out
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_honest_proofs_do_not_prove_false_claims(seed):
     for forged in claims(seed):
         assert not forged.check()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_mutated_proofs_do_not_prove_false_claims(seed):
     rng = np.random.default_rng(seed)
     for forged in claims(seed):
@@ -157,7 +158,7 @@ def test_mutated_proofs_do_not_prove_false_claims(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(24))
 def test_many_mutated_proofs_do_not_prove_false_claims(seed):
     rng = np.random.default_rng(1000 + seed)
     for forged in claims(seed):
@@ -165,7 +166,7 @@ def test_many_mutated_proofs_do_not_prove_false_claims(seed):
             assert mutated(rng, forged).check() is False
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_mutations_of_a_true_claim_never_raise(seed):
     rng, (honest, _) = np.random.default_rng(seed), proved(seed)
     for _ in range(60):
@@ -192,7 +193,7 @@ def one_step(certificate, kind, multipliers=-1, links=None, **sets):
     return replace(impossible(certificate), proofs=(made,) * len(certificate.proofs))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("kind", list(StepKind))
 def test_one_step_does_not_close_everything(seed, kind):
     honest = proved(seed)[0]
@@ -227,7 +228,7 @@ def test_messages_do_not_wrap_around(message, unit):
         assert not one_step(honest, StepKind.CLOSE, 0, links, unit=np.array([unit]), **sets).check()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_links_name_a_tree_and_a_coordinate(seed):
     """A coordinate of -2 would take the cells of the last coordinate and the leaves of the last but one."""
     honest = proved(seed)[0]
@@ -256,7 +257,7 @@ def test_links_with_impossibly_many_pieces_are_refused(pieces):
         assert not with_proof(impossible(honest), 0, links=links._replace(pieces=wrong)).check()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_claims_without_a_proof_are_refused(seed):
     honest, dear = proved(seed)
     width = len(honest.problem.source)
@@ -283,7 +284,7 @@ def test_claims_without_a_proof_are_refused(seed):
         assert not replace(honest, findings=Findings(Status.OPTIMAL, *both, honest.lower_bound)).check()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_an_answer_must_be_valid(seed):
     """Another row with the same cost, or the source itself, is not an answer."""
     honest = proved(seed)[0]
@@ -300,7 +301,7 @@ def test_an_answer_must_be_valid(seed):
         assert not replace(honest, findings=replace(found, points=row)).check()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_steps_that_do_not_cover_the_box_are_refused(seed):
     """Drop steps, swap children, name a side twice, make a box its own parent."""
     for claim in claims(seed)[:2]:
@@ -319,7 +320,7 @@ def test_steps_that_do_not_cover_the_box_are_refused(seed):
             assert not with_proof(claim, k, marks=np.zeros_like(proof.marks)).check()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_a_hair_above_the_optimum_is_refused(seed):
     """The claim that every row costs 1e-8 more than the optimum."""
     honest = proved(seed)[0]

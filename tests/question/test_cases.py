@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from support import table_referee
+from support.seeds import seeds
 from support.table_cases import rich_rules, table_case
 from support.table_codes import on, row_of, within
 
@@ -60,7 +61,7 @@ def spread(schema, codes):
     return codes if schema.numeric else schema.spread(codes)
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", seeds(6))
 def test_the_union_of_the_cases_is_what_the_implications_mean(block):
     several, both = 0, 0
     for seed in range(60 * block, 60 * block + 60):
@@ -163,7 +164,7 @@ def best_of_cases(case, explainer, source):
     return best
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", seeds(4))
 def test_the_best_answer_of_all_cases_agrees_with_brute_force(block):
     judged = 0
     for seed in range(40 * block, 40 * block + 40):

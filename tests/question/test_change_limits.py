@@ -52,7 +52,7 @@ def test_a_constraint_is_printed_as_it_is_written(constraint, shown):
         (lambda: cl.only_increase(at_most=5), "only_increase got no feature; name at least one"),
         (
             lambda: cl.only_decrease({"x"}, at_most=5),
-            r"only_decrease got {'x'}; give names or a list of names, as in only_decr",
+            r"a feature of only_decrease is {'x'}; expected names or a list of names, as in only_decr",
         ),
         (lambda: cl.only_decrease([], at_most=5), "only_decrease got no feature; name at least one"),
     ],
@@ -206,3 +206,25 @@ def test_categories_have_no_order_to_increase_in():
     row = {"income": 14, "school": "none", "job": "clerk"}
     with pytest.raises(cl.CounterleafError, match="feature 'job' has categories without an order; use allow or forbid"):
         loan().explain(row, target="yes", constraints=cl.only_increase("job", at_most=1))
+
+
+@pytest.mark.parametrize(
+    ("feature", "step"),
+    [(cl.Numeric("x0", 0, 90, integer=True), "has steps of 1"), (cl.Numeric("x0", 0, 90, step=5), "has steps of 5")],
+)
+@pytest.mark.parametrize("make", [lambda: cl.within("x0", -0.1, 0.1), lambda: cl.only_increase("x0", at_most=0.5)])
+def test_a_limit_below_one_step_is_refused(feature, step, make):
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-9.5, 0, 0], [-1, 0, 1])
+    explainer = cl.Explainer(tree, schema=cl.Schema([feature]))
+    line = f"{make()} leaves 'x0', which {step}, only the value that it has; for a share of the value pass a percentage such as"
+    for ask in (
+        lambda: explainer.explain([5.0], constraints=make()),
+        lambda: explainer.explain_many(np.array([[5.0]]), constraints=make(), progress=False),
+        lambda: explainer.explain_front([5.0], constraints=[make()]),
+    ):
+        with pytest.raises(cl.CounterleafError) as caught:
+            ask()
+        assert str(caught.value) == f"{line} '10%', to keep it pass freeze('x0')"
+    for kept in (cl.within("x0", 0, 0), cl.within("x0", "-1%", "1%"), cl.stays("x0"), cl.freeze("x0")):
+        assert explainer.explain([5.0], constraints=kept).status == "infeasible"
+    assert cl.Explainer(tree).explain([9.45], constraints=cl.within("x0", -0.1, 0.1))[0].row == [9.5]

@@ -10,6 +10,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 from support import table_referee
 from support.batch_cases import differences
+from support.seeds import seeds
 from support.table_cases import table_case
 from support.table_codes import row_of
 
@@ -27,8 +28,8 @@ def number_line(cut):
     ("make", "message"),
     [
         (lambda: cl.Numeric("x", values=[]), "feature 'x' has no values; expected a list of numbers such as"),
-        (lambda: cl.Numeric("x", values="36"), "feature 'x': its values are '36'; expected a list of numbers such as"),
-        (lambda: cl.Numeric("x", values=36), "feature 'x': its values are 36; expected a list of numbers"),
+        (lambda: cl.Numeric("x", values="36"), "the list of values of feature 'x' is '36'; expected a list of numbers such as"),
+        (lambda: cl.Numeric("x", values=36), "the list of values of feature 'x' is 36; expected a list of numbers"),
         (lambda: cl.Numeric("x", values=[1, "2"]), "a value of feature 'x' is '2'; expected a number"),
         (lambda: cl.Numeric("x", values=[1, math.inf]), "a value of feature 'x' is inf; expected a finite number"),
         (lambda: cl.Numeric("x", values=[1, 2, 1]), "feature 'x' lists 1 twice; values must differ"),
@@ -78,7 +79,7 @@ def with_lists(rng, case):
     return case
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", seeds(4))
 def test_lists_agree_with_brute_force(block):
     judged = 0
     for seed in range(30 * block, 30 * block + 30):

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from support.seeds import seeds
 
 import counterleaf as cl
 
@@ -21,7 +22,7 @@ def corners(row, distances):
     return [np.array(row) + np.array(signs) * distances for signs in itertools.product((-1, 1), repeat=len(row))]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_a_whole_box_around_the_answer_has_the_class(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(200, 3)) * [1, 100, 0.01]
@@ -44,7 +45,7 @@ def test_distances_add_up_at_an_oblique_split():
     assert answer[0].row == pytest.approx([3.0, 0.0])  # 2 x0 + x1 - 4 >= 2 * 0.5 + 1
     assert answer.certificate.check()
     assert "with a margin of 0.5 of x0, 1 of x1" in str(answer)
-    assert "margin: 0.5 of x0, 1 of x1" in answer.question
+    assert "margin: 0.5 of x0, 1 of x1" in answer.words
     again = cl.Explanation.from_json(answer.to_json())
     assert again.certificate.check()
     assert str(again) == str(answer)

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from support.batch_cases import differences
 
 import counterleaf as cl
-from counterleaf.storage.constraints import constraint_in, constraint_out
+from counterleaf.question.codec import constraint_in, constraint_out
 
 
 def number_line(cut, sign=1.0):
@@ -196,7 +196,7 @@ def test_becomes_and_stays_as_constraints():
     ids=str,
 )
 def test_constraints_are_written_and_read(constraint):
-    again = constraint_in(constraint_out(constraint))
+    again = constraint_in(constraint_out(constraint), "a constraint")
     assert str(again) == str(constraint)
     assert constraint_out(again) == constraint_out(constraint)
     if "among" not in str(constraint):

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from support.cli_cases import call, mistake
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.storage.explanations import _digest
@@ -81,7 +82,7 @@ def frequent(leaves, least):
     return set(values[counts >= least].tolist())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("target", [None, "a", {"b": 0.1, "c": 0.0}])
 def test_the_answer_is_the_cheapest_of_the_leaves_with_enough_rows(seed, target):
     _, data, explainer = fitted(seed)
@@ -130,7 +131,7 @@ def test_it_combines_with_counts_margins_and_fronts():
 def test_the_answer_says_so():
     _, data, explainer = LOANS
     answer = explainer.explain(data.iloc[0], support=10)
-    assert answer.question[-1] == "support=10"
+    assert answer.words[-1] == "support=10"
     assert "Proved: no allowed change to a leaf of 10 or more rows of the data costs less than this one" in str(answer)
     nothing = explainer.explain(data.iloc[0], target="a", support=10**6)
     assert (str(nothing.status), [str(one) for one in nothing.conflict]) == ("infeasible", ["support=1000000"])
@@ -144,15 +145,15 @@ def test_files_hold_it_and_are_checked():
     _, data, explainer = LOANS
     answer = explainer.explain(data.iloc[0], support=10)
     again = cl.Explanation.from_json(answer.to_json())
-    assert (again.question, str(again), again.certificate.check()) == (answer.question, str(answer), True)
-    for change in (lambda c: c["certificate"].pop("closed"), lambda c: c["certificate"]["closed"].pop(0)):
+    assert (again.words, str(again), again.certificate.check()) == (answer.words, str(answer), True)
+    for change in (lambda c: c["model"].pop("closed"), lambda c: c["model"]["closed"].pop(0)):
         forged = cl.Explanation.from_json(changed(answer, change))
         assert not forged.certificate.check()  # a leaf is open that no part proves
-    with pytest.raises(cl.CounterleafError, match="its proof leaves out leaves without support="):
-        cl.Explanation.from_json(changed(answer, lambda c: c["question"]["constraints"].clear()))
+    with pytest.raises(cl.CounterleafError, match="its model leaves out leaves without support="):
+        cl.Explanation.from_json(changed(answer, lambda c: c["question"].pop("support")))
     for closed in ([0], [-1], [10**6], [0.5], [True]):
-        with pytest.raises(cl.CounterleafError, match=r"fit together|garbles"):
-            cl.Explanation.from_json(changed(answer, lambda c, closed=closed: c["certificate"].update(closed=closed)))
+        with pytest.raises(cl.CounterleafError, match="leaves out leaves that its model lacks"):
+            cl.Explanation.from_json(changed(answer, lambda c, closed=closed: c["model"].update(closed=closed)))
 
 
 def changed(answer, change):
@@ -252,7 +253,7 @@ def test_the_command(tmp_path):
     (tmp_path / "other.json").write_text(json.dumps(other))
     done = call("verify", tmp_path / "a.jsonl", "--model", tmp_path / "other.json")
     assert done.code == 4
-    assert "leaves out other leaves than those that fewer than 10 rows reach in" in done.out + done.err
+    assert "other leaves are left out by support=10" in done.out + done.err
     del other["counts"]
     (tmp_path / "old.json").write_text(json.dumps(other))
     line = mistake("explain", tmp_path / "old.json", tmp_path / "rows.csv", "--row", 0, "--support", 10)

@@ -18,7 +18,7 @@ from counterleaf.audit.run import run_audit
 
 TABLES = ("schema", "groups", "pairs", "differences", "features", "search", "fairness", "choices", "conflicts")
 BY = ["sex", "age:25,40,60"]
-QUESTION = {"target": "granted", "constraints": list(RULES)}
+QUESTION = cl.Question("granted", constraints=list(RULES))
 
 
 def write(rows, folder, kind):
@@ -42,7 +42,7 @@ def check_same(one, other):
 
 @pytest.fixture(scope="module")
 def expected():
-    return bank().audit(applicants(), **QUESTION, by=BY, search=True)
+    return bank().audit(applicants(), QUESTION, by=BY, search=True)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_groups_from_columns_that_are_not_features(tmp_path):
     rows.to_csv(tmp_path / "rows" / "rows.csv", index=False)
     run_audit(bank(), [tmp_path / "rows"], tmp_path / "audit", QUESTION, part_rows=64)
     for by in (["income:20,50", "town"], ["income", "children"]):
-        audit, again = cl.Audit.read(tmp_path / "audit", by=by, search=True), bank().audit(rows, **QUESTION, by=by, search=True)
+        audit, again = cl.Audit.read(tmp_path / "audit", by=by, search=True), bank().audit(rows, QUESTION, by=by, search=True)
         check_same(audit, again)
     with pytest.raises(cl.CounterleafError, match=r"^column 'town' of the data holds 'a'; expected numbers$"):
         cl.Audit.read(tmp_path / "audit", by="town:1")
@@ -94,7 +94,7 @@ def test_invalid_rows_with_their_reasons(tmp_path):
     rows.to_csv(tmp_path / "rows" / "rows.csv", index=False)
     run_audit(bank(), [tmp_path / "rows"], tmp_path / "audit", QUESTION, part_rows=20)
     text = str(cl.Audit.read(tmp_path / "audit", by="sex"))
-    assert text == str(bank().audit(rows, **QUESTION, by="sex"))
+    assert text == str(bank().audit(rows, QUESTION, by="sex"))
     assert "Note: 2 rows could not be explained. The most frequent reasons: feature 'job' is 'pilot';" in text
 
 
@@ -140,9 +140,9 @@ def test_gaps_numbers_that_are_removed_and_invalid_rows(tmp_path):
     data.loc[7, "b"] = np.inf
     write(data, tmp_path / "rows", "parquet")
     for target in ("yes", "no"):
-        question = {"target": target, "constraints": cl.freeze("b")}
+        question = cl.Question(target, constraints=cl.freeze("b"))
         run_audit(explainer, [tmp_path / "rows"], tmp_path / target, question, part_rows=50)
-        check_same(cl.Audit.read(tmp_path / target), explainer.audit(data, **question))
+        check_same(cl.Audit.read(tmp_path / target), explainer.audit(data, question))
     removed = cl.Audit.read(tmp_path / "no").features
     again = explainer.explain_many(data, target="no", constraints=cl.freeze("b"), words=False)
     count = (data["a"].notna() & again["a"].isna() & (again["n_changed"] == 1)).sum()
@@ -158,7 +158,7 @@ def test_classes_and_targets_of_other_types(tmp_path):
         goals = [explainer.tree.classes[0].item(), None, {explainer.tree.classes[1].item(): 0.2}]
         goals.append(cl.probability(explainer.tree.classes[1].item(), at_least=0.8))
         for j, target in enumerate(goals):
-            run_audit(explainer, [tmp_path / "rows"], tmp_path / f"{k}{j}", {"target": target}, part_rows=32)
+            run_audit(explainer, [tmp_path / "rows"], tmp_path / f"{k}{j}", cl.Question(target), part_rows=32)
             check_same(cl.Audit.read(tmp_path / f"{k}{j}", by="a:0.5"), explainer.audit(data, target=target, by="a:0.5"))
 
 
@@ -168,9 +168,9 @@ def test_an_ensemble_with_limits(tmp_path):
     forest = RandomForestClassifier(10, max_depth=4, random_state=0).fit(data, data.sum(axis=1) > 2)
     explainer = cl.Explainer(forest, data=data)
     write(data, tmp_path / "rows", "parquet")
-    question = {"target": True, "max_nodes": 3}
+    question = cl.Question(True, max_nodes=3)
     run_audit(explainer, [tmp_path / "rows"], tmp_path / "audit", question, part_rows=70)
-    check_same(cl.Audit.read(tmp_path / "audit", by="a:0.5"), explainer.audit(data, **question, by="a:0.5"))
+    check_same(cl.Audit.read(tmp_path / "audit", by="a:0.5"), explainer.audit(data, question, by="a:0.5"))
 
 
 def test_an_audit_that_is_not_finished(copied):
@@ -181,7 +181,7 @@ def test_an_audit_that_is_not_finished(copied):
     assert audit.groups.loc[0, "rows"] == 336
     assert "The audit is not finished: 64 of 400 rows are missing in this report." in str(audit)
     rest = applicants().drop(index=range(64, 128)).reset_index(drop=True)
-    pd.testing.assert_frame_equal(audit.groups, bank().audit(rest, **QUESTION, by="sex").groups)
+    pd.testing.assert_frame_equal(audit.groups, bank().audit(rest, QUESTION, by="sex").groups)
     for path in (copied / "parts").iterdir():
         path.unlink()
     with pytest.raises(cl.CounterleafError, match=r"400 of 400 rows are missing; run the audit again to finish it$"):
@@ -252,13 +252,13 @@ def test_text_that_looks_like_numbers_is_not_one_group(tmp_path):
     explainer = cl.Explainer(tree, schema=cl.Schema([cl.Numeric("a", -3, 3), cl.Numeric("b", -3, 3)]))
     frame = pd.DataFrame({"a": np.linspace(-3, 3, 200), "b": 0.0, "zip": ["007", "7", "7.0", "nan"] * 50})
     frame.to_parquet(tmp_path / "rows.parquet")
-    run_audit(explainer, [tmp_path / "rows.parquet"], tmp_path / "audit", {"target": "yes"})
+    run_audit(explainer, [tmp_path / "rows.parquet"], tmp_path / "audit", cl.Question("yes"))
     read = cl.Audit.read(tmp_path / "audit", by=["zip"], conflicts=0).groups
     made = explainer.audit(frame, target="yes", by=["zip"], conflicts=0).groups
     assert read["group"].tolist() == made["group"].tolist() == ["all rows", "007", "7", "7.0", "nan"]
     assert read["rows"].tolist() == [200, 50, 50, 50, 50]
     frame.assign(zip=["007", "7"] * 100).to_csv(tmp_path / "rows.csv", index=False)
-    run_audit(explainer, [tmp_path / "rows.csv"], tmp_path / "text", {"target": "yes"})
+    run_audit(explainer, [tmp_path / "rows.csv"], tmp_path / "text", cl.Question("yes"))
     assert cl.Audit.read(tmp_path / "text", by=["zip"], conflicts=0).groups["group"].tolist() == ["all rows", "007", "7"]
 
 
@@ -269,6 +269,6 @@ def test_a_removed_feature_whose_name_holds_the_separator(tmp_path):
     model = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, np.where(X["a; z"].isna() | (X.b > 0), "yes", "no"))
     schema = cl.Schema([cl.Numeric("a; z", -4, 4, missing="allowed"), cl.Numeric("b", -4, 4)])
     X.to_csv(tmp_path / "rows.csv", index=False)
-    run_audit(cl.Explainer(model, schema=schema), [tmp_path / "rows.csv"], tmp_path / "audit", {"target": "yes"})
+    run_audit(cl.Explainer(model, schema=schema), [tmp_path / "rows.csv"], tmp_path / "audit", cl.Question("yes"))
     features = cl.Audit.read(tmp_path / "audit", conflicts=0).features.set_index("feature")
     assert features.loc["a; z", "removed"] > 0

@@ -11,6 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from support.report_cases import RULES, applicants, bank
 
 import counterleaf as cl
+from counterleaf.report.page.page import page
+from counterleaf.report.page.words import percent
 
 pytest_plugins = ["support.page_fixtures"]
 HOSTILE = '<script>alert(1)</script> & "it\'s"\n=1+1'
@@ -187,3 +189,26 @@ def test_the_page_in_a_browser(browser, audit, tmp_path, width, scheme):
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     page.close()
+
+
+@pytest.mark.parametrize(
+    ("count", "of", "shown"),
+    [
+        (0, 6000, ("0.0 %", "0 %")),
+        (2, 6000, ("< 0.1 %", "< 1 %")),
+        (3000, 6000, ("50.0 %", "50 %")),
+        (5999, 6000, ("> 99.9 %", "> 99 %")),
+        (6000, 6000, ("100.0 %", "100 %")),
+    ],
+)
+def test_no_share_is_rounded_to_none_or_to_all(count, of, shown):
+    assert (percent(count / of), percent(count / of, 0)) == shown
+
+
+def test_a_bar_of_nearly_all_rows_is_not_called_all():
+    rows = pd.DataFrame({"x0": np.where(np.arange(6000) < 2, -1.0, 1.0)})
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [0.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    audit = cl.Explainer(tree).audit(rows, target="yes", constraints=cl.freeze("x0"))
+    assert "> 99.9 % already have the target" in str(audit)
+    assert "< 0.1 % provably cannot" in str(audit)
+    assert "<strong>&gt; 99&nbsp;%</strong>" in page(audit._figures)

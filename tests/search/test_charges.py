@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from support import table_referee
+from support.seeds import seeds, share
 from support.table_cases import coupled_table_case, table_case
 
 import counterleaf as cl
@@ -38,7 +39,7 @@ def agrees(case, answer, seed):
     return True
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", seeds(6))
 def test_charges_agree_with_a_mixed_integer_solver(block):
     judged = 0
     for seed in range(4000 + 25 * block, 4025 + 25 * block):
@@ -55,7 +56,7 @@ def test_charges_agree_with_a_mixed_integer_solver(block):
 @pytest.mark.parametrize("block", range(2))
 def test_charges_next_to_a_cost_that_couples_features(block):
     judged = 0
-    for seed in range(4500 + 12 * block, 4512 + 12 * block):
+    for seed in seeds(4500 + 12 * block, 4512 + 12 * block):
         rng = np.random.default_rng(seed)
         case = coupled_table_case(rng, groups=1, categories=4, numerics=3, depth=2, bounded=True)
         case = charged(case, rng, alone=False)
@@ -63,7 +64,7 @@ def test_charges_next_to_a_cost_that_couples_features(block):
             case.row, target=case.target, cost=case.cost(), constraints=case.constraints()
         )
         judged += agrees(case, answer, seed)
-    assert judged > 5
+    assert judged > share(5)
 
 
 def whole_table(rng, rows=60, features=3):
@@ -74,7 +75,7 @@ def whole_table(rng, rows=60, features=3):
     return model, cl.Explainer(model, schema=schema), grid
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_charges_agree_with_brute_force_one_by_one_and_in_batches(seed):
     rng = np.random.default_rng(seed)
     model, explainer, grid = whole_table(rng)

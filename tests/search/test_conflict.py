@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from support.seeds import seeds
 from support.strategies import random_case
 
 import counterleaf as cl
@@ -19,7 +20,7 @@ def by_brute_force(n, feasible):
     return next(s for size in range(n + 1) for s in combinations(range(n), size) if not feasible(list(s)))
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_random_families_of_conflicts(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
@@ -40,7 +41,7 @@ def test_random_families_of_conflicts(seed):
 
 
 @pytest.mark.parametrize("with_positions", [False, True])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_twenty_constraints_with_many_conflicts(seed, with_positions):
     rng = np.random.default_rng(seed)
     conflicts = [set(rng.choice(20, size=int(rng.integers(3, 6)), replace=False).tolist()) for _ in range(8)]

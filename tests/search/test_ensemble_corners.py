@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 import xgboost as xgb
 from catboost import CatBoostRegressor
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, VotingRegressor
 from sklearn.model_selection import FixedThresholdClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from support.seeds import seeds
 
 import counterleaf as cl
 
@@ -25,7 +26,7 @@ def is_honest(answer):
     return answer.certificate.check() and answer.lower_bound <= 0 and (str(answer.status) == "limit" or answer[0].cost == 0)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_the_exp_of_catboost_is_not_that_of_numpy(seed):
     X = table(seed=seed)
     y = np.exp(np.sin(2 * X.a) + X.b)
@@ -58,7 +59,7 @@ def test_lightgbm_multiplies_by_the_slope_of_its_sigmoid(side):
 
 
 def test_the_share_of_the_class_that_a_threshold_does_not_look_at():
-    for seed in range(6):
+    for seed in seeds(6):
         X = table(seed=seed)
         y = np.where(np.sin(2 * X.a) + X.b > 0, "yes", "no")
         forest = RandomForestClassifier(4, max_leaf_nodes=5, random_state=seed)
@@ -186,3 +187,86 @@ def test_a_time_limit_holds_for_all_cases_together():
     assert answer.lower_bound == 0.0
     assert answer.certificate.check()
     assert cl.Explanation.from_json(answer.to_json()).certificate.check()
+
+
+def a_job_that_earns(seed):
+    """(explainer, row, target, costs and changes of all rows of the target): the trees do not use every job, and x earns."""
+    rng, jobs = np.random.default_rng(seed), list("xyz")
+    X = pd.DataFrame({name: rng.integers(0, 5, 120).astype(float) for name in "ab"})
+    X["job"] = pd.Categorical(rng.choice(jobs, 120), categories=jobs)
+    y = (X.a + X.b > 4).astype(int)
+    y.iloc[:6] = 1 - y.iloc[:6]
+    model = HistGradientBoostingClassifier(max_iter=4, max_depth=3, min_samples_leaf=3, categorical_features="from_dtype")
+    predicted = model.fit(X, y).predict
+    numbers = [cl.Numeric(name, 0, 4, integer=True) for name in "ab"]
+    explainer = cl.Explainer(model, schema=cl.Schema([*numbers, cl.Categorical("job", jobs)]))
+    grid = pd.MultiIndex.from_product([range(5), range(5), jobs], names=list(X)).to_frame(index=False).astype(X.dtypes)
+    source, target = X.iloc[[seed]], 1 - int(predicted(X.iloc[[seed]])[0])
+    old = source.iloc[0]
+    change = np.abs(grid[["a", "b"]] - old[["a", "b"]].astype(float)).to_numpy()
+    costs = change @ [0.5, 0.3] - 0.4 * ((grid.job == "x") * 1.0 - (old.job == "x"))
+    changes = (change > 0).sum(axis=1) + (grid.job != old.job)
+    reached = predicted(grid) == target
+    return explainer, source, target, costs[reached].to_numpy(), changes[reached].to_numpy()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_category_that_earns_may_stay_where_changes_are_limited(seed):
+    explainer, row, target, costs, changes = a_job_that_earns(seed)
+    options = {"target": target, "cost": cl.L1({"a": 0.5, "b": 0.3, "job": 0.0}) + cl.LinearCost({"job=x": -0.4})}
+    for most in (0, 1, 2, 3):
+        answer = explainer.explain(row, constraints=cl.max_changes(most), **options)
+        best = costs[changes <= most].min(initial=np.inf)
+        assert answer.certificate.check()
+        assert (answer[0].cost if len(answer) else np.inf) == pytest.approx(best)
+        assert explainer.explain_many(row, constraints=cl.max_changes(most), **options).status.iloc[0] == str(answer.status)
+    front = explainer.explain_front(row, **options)
+    assert front.check()
+    for one in front:
+        assert one.cost == pytest.approx(costs[changes <= len(one.changes)].min())
+    assert front[0].cost == pytest.approx(costs[changes == changes.min()].min())
+
+
+def test_a_proof_counts_no_change_of_a_number_that_may_stay(monkeypatch):
+    explainer, row, target, _, changes = a_job_that_earns(17)
+    earns = cl.L1() + cl.LinearCost({"a": -2.0})
+    options = {"target": target, "cost": earns, "constraints": cl.max_changes(1)}
+    with pytest.raises(cl.CounterleafError, match="cannot be combined with limits on changes"):
+        explainer.explain(row, **options)
+    monkeypatch.setattr("counterleaf.search.ensembles.forest.EnsembleTargets.refuse", lambda *_: None)
+    answer = explainer.explain(row, **options)
+    assert changes.min() == 1
+    assert str(answer.status) == "infeasible"  # false: the search must not read such a question
+    assert not answer.certificate.check()
+
+
+@pytest.mark.parametrize("seed", seeds(10))
+def test_prices_of_classes_far_above_and_below_the_cost_of_changes(seed):
+    rng = np.random.default_rng(seed)
+    X, classes = pd.DataFrame(rng.uniform(0, 10, (120, 3)).round(1), columns=list("abc")), int(rng.integers(2, 4))
+    model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, rng.integers(0, classes, 120))
+    explainer = cl.Explainer(model, data=X)
+    for k in range(25):
+        prices = {
+            int(c): float(rng.choice([0, 1e-3, 1, 100, 1e6])) for c in rng.permutation(classes)[: rng.integers(1, classes + 1)]
+        }
+        answer = explainer.explain(X.iloc[k], target=prices, cost=cl.L1(float(10.0 ** rng.integers(-9, 1))))
+        assert (answer.status, answer.certificate.check()) == ("optimal", True), (k, prices)
+        least = min(prices[c] for c in prices if c == answer.source_label) if answer.source_label in prices else np.inf
+        assert answer[0].cost <= least
+
+
+def test_an_answer_that_the_model_refutes_is_not_called_optimal():
+    left_open = 0
+    for seed in seeds(40):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame({name: rng.integers(0, 4, 40).astype(float) for name in "ab"})
+        trees = [(f"t{k}", DecisionTreeRegressor(max_depth=2, max_features=1, random_state=k)) for k in range(9)]
+        model = VotingRegressor(trees).fit(X, rng.normal(size=40))
+        explainer = cl.Explainer(model, schema=cl.Schema([cl.Numeric(name, 0, 3, integer=True) for name in "ab"]))
+        for value in np.unique(model.predict(X)).tolist():
+            answer = explainer.explain(X.iloc[0], target=cl.value(at_least=value, at_most=value))
+            assert answer[0].confirmed or answer.status == "limit", (seed, value)
+            assert answer.certificate.check()
+            left_open += answer.status == "limit"
+    assert left_open

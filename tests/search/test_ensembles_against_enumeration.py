@@ -9,6 +9,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from support.forest_questions import LIBRARIES, Accepts, predictions, random_question, spans
 from support.forest_referee import Oracle, TooManyError, on_grid, priced
+from support.seeds import seeds
 
 import counterleaf as cl
 
@@ -72,14 +73,14 @@ def check_answer(seed, library):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_the_cheapest_answer(seed, library):
     check_answer(seed, library)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", seeds(100, 106))
 def test_the_cheapest_answer_of_many_questions(seed, library):
     check_answer(seed, library)
 
@@ -87,7 +88,7 @@ def test_the_cheapest_answer_of_many_questions(seed, library):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_alternatives_leave_something_alone(library):
     """Each answer is the cheapest that does not change all that an earlier one changes."""
-    for seed in range(2):
+    for seed in seeds(2):
         _, explainer, question, target, row = made(seed, library, classes=2)
         limits = question.limits()
         answer = asked(explainer.explain, row, target=target, cost=question.cost, constraints=limits, count=3)
@@ -107,7 +108,7 @@ def test_alternatives_leave_something_alone(library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_fronts_have_the_cheapest_answer_for_each_number_of_changes(library):
-    for seed in range(10, 12):
+    for seed in seeds(10, 12):
         _, explainer, question, target, row = made(seed, library, classes=3)
         front = asked(explainer.explain_front, row, target=target, cost=question.cost, constraints=question.limits())
         truth = None if front is None else oracle(question)
@@ -136,7 +137,7 @@ def scores(library, model, rows):
     "library", ["RandomForest", "ExtraTrees", "GradientBoosting", "HistGradientBoosting", "xgboost", "lightgbm"]
 )
 def test_a_margin_is_one_of_the_scores(library):
-    for seed in range(20, 25):
+    for seed in seeds(20, 25):
         rng, explainer, question, _, row = made(seed, library, "plain", 2 + seed % 2, False)
         model = question.model
         if not isinstance(explainer.tree, cl.Tree):  # a model with one tree is one, and margins are about its splits
@@ -168,7 +169,7 @@ def check_with(explainer, question, target, row, **options):
 
 @pytest.mark.parametrize("library", ["RandomForest", "ExtraTrees", "GradientBoosting", "Bagging"])
 def test_margins_by_feature_keep_a_distance_from_the_splits_of_every_tree(library):
-    for seed in range(30, 34):
+    for seed in seeds(30, 34):
         rng, explainer, question, target, row = made(seed, library, "plain")
         ranges, names = spans(question.frame, question.features), list(question.frame.columns)
         margin = {name: float(np.round(ranges[name] * rng.random() * 0.1, 3)) for name in names if rng.random() < 0.7}
@@ -198,7 +199,7 @@ def test_margins_by_feature_keep_a_distance_from_the_splits_of_every_tree(librar
 
 @pytest.mark.parametrize("library", ["RandomForest", "ExtraTrees"])
 def test_support_counts_the_rows_in_the_leaves_of_every_tree(library):
-    for seed in range(40, 46):
+    for seed in seeds(40, 46):
         rng, explainer, question, target, row = made(seed, library, "plain")
         least = int(rng.integers(2, 25))
         model = question.model
@@ -251,7 +252,7 @@ class Pool(Oracle):
 
 @pytest.mark.parametrize("library", ["RandomForest", "GradientBoosting", "xgboost", "lightgbm"])
 def test_a_search_that_stops_has_a_valid_bound(library):
-    for seed in range(60, 64):
+    for seed in seeds(60, 64):
         _, explainer, question, target, row = made(seed, library, "plain", 2, False)
         truth = oracle(question)
         if truth is None:

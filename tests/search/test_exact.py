@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support import referee
+from support.seeds import seeds
 from support.strategies import coupled_case, random_case, whole_case
 
 import counterleaf as cl
@@ -11,7 +12,7 @@ from counterleaf.proof.certificate import Kind
 
 def blocks(count):
     """Blocks of seeds, of which all but the first two are slow tests."""
-    return [pytest.param(block, marks=[pytest.mark.slow] * (block > 1)) for block in range(count)]
+    return [pytest.param(block, marks=[pytest.mark.slow] * (k > 1)) for k, block in enumerate(seeds(count))]
 
 
 def check(seed, make=random_case, **shape):
@@ -75,7 +76,7 @@ def test_small_questions(block):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25))
 def test_wide_and_deep_questions(seed):
     check(seed, features=60, depth=8)
 
@@ -93,7 +94,7 @@ def test_coupled_costs(block):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_wide_and_deep_coupled_costs(seed):
     check(seed, make=coupled_case, features=60, depth=8)
 
@@ -105,7 +106,7 @@ def leaves_below(tree, node):
 
 
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", seeds(3))
 def test_no_bound_of_the_search_lies_above_a_leaf_below(make, block):
     """For all nodes, not only for the answers: a bound that is too high anywhere could hide a cheaper leaf."""
     for seed in range(1000 + 40 * block, 1040 + 40 * block):

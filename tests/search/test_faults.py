@@ -10,6 +10,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.tree import DecisionTreeClassifier
 from support.forgeries import holds, keep_only
+from support.seeds import seeds, share
+from support.strategies import random_tree
+from support.waiting import patient
 
 import counterleaf as cl
 
@@ -76,8 +79,7 @@ def test_02_a_tiny_curvature_buys_no_tolerance():
     every = cl.Explainer(model, data=X).explain(X.iloc[4], target="benign", count=None)
     content = keep_only(json.loads(every.to_json()), len(every) - 1)
     assert not holds(content)
-    for line in ("curve_up", "curve_down"):
-        content["certificate"]["features"][line] = [1e-300] * X.shape[1]
+    content["question"]["cost"] = [{"L1": {"weights": "range"}}, {"L2": {"weights": [1e-300] * X.shape[1]}}]
     assert not holds(content)
 
 
@@ -95,9 +97,7 @@ def test_03_a_users_row_is_not_moved_by_the_models_float32():
     assert true[0].cost == pytest.approx(29.9)
     assert none.certificate.check()
     content = json.loads(none.to_json())
-    content["certificate"]["rows"]["bias"] = [-219.9]
     content["question"]["constraints"][0]["rhs"] = 219.9
-    content["certificate"]["features"] = json.loads(true.to_json())["certificate"]["features"]
     content["conflict"] = []
     assert not holds(content)
 
@@ -108,8 +108,9 @@ def test_04_no_bound_can_be_declared_away():
     content = keep_only(json.loads(every.to_json()), 1)
     content["lower_bound"] = 10.0
     assert not holds(content)
-    content["certificate"]["features"]["upper"][0] = 5.0
+    content["question"]["constraints"] = [{"between": "x0", "upper": 5.0}]
     assert not holds(content)
+    del content["question"]["constraints"]
     content["counterfactuals"] = []
     for name in ("leaves", "points", "costs", "bounds"):
         content["certificate"][name] = []
@@ -172,7 +173,7 @@ def test_07_a_sliver_between_nearly_parallel_splits(dtype, angle):
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2()])
 def test_07_random_slivers_make_no_false_claims(cost):
     open_ends = 0
-    for seed in range(150):
+    for seed in seeds(150):
         rng = np.random.default_rng(seed)
         D, angle = int(rng.choice([2, 3])), 10.0 ** rng.uniform(-15, -5)
         w0, b0 = rng.normal(size=D), rng.normal()
@@ -185,7 +186,7 @@ def test_07_random_slivers_make_no_false_claims(cost):
         if answer.status == "optimal":
             assert tree.predict([answer[0].row])[0] == 1
             assert answer.gap <= 1e-9 * answer[0].cost, seed
-    assert open_ends <= 6  # the search found no row next to the optimum that the model sends there
+    assert open_ends <= share(6)  # the search found no row next to the optimum that the model sends there
 
 
 @pytest.mark.parametrize(
@@ -212,10 +213,10 @@ def test_09_divisibility_decides_for_every_range(cost, up):
     constraints = [cl.linear({"x": 2, "y": 2}, "==", 5 if up == 4 else 1_000_001 if up > 1e6 else up + 1)]
     began = time.perf_counter()
     answer = cl.Explainer(stump([1.0, 1.0], -1.5), schema=cl.Schema(numbers)).explain(
-        [0, 0], target="yes", cost=cost, constraints=constraints, time_limit=60
+        [0, 0], target="yes", cost=cost, constraints=constraints, time_limit=patient(60)
     )
     assert (answer.status, answer.certificate.check()) == ("infeasible", True)
-    assert time.perf_counter() - began < 20  # it used to take minutes, or not to end
+    assert time.perf_counter() - began < patient(20)  # it used to take minutes, or not to end
 
 
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2()])
@@ -338,3 +339,88 @@ def test_21_nor_where_a_change_earns(cost, whole):
         row, target="yes", cost=cost, constraints=[cl.max_changes(1)]
     )
     assert (answer.status, set(answer[0].changes), answer.certificate.check()) == ("optimal", {"a"}, True)
+
+
+WHOLE = [cl.Numeric("a", 0, 3, integer=True), cl.Numeric("b", 0, 4, integer=True)]
+EARNING = [cl.Numeric("a", -4, 1, integer=True), cl.Ordinal("b", ["x", "y", "z"]), cl.Numeric("c", 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("weights", "bias", "features", "row", "cost", "paid"),
+    [
+        # the part of a fork that no row reaches kept the bound of the whole
+        ([[-1.5, 3.0]], [1.25], WHOLE, [1, 0], cl.Changes(), 1.0),
+        # changing x0 alone is free, and the other feature moved by rounding
+        ([[1.4, 0.9], [0.3, 0.6]], [-1.1, 0.0], None, [-0.08, -2.5], cl.Quadratic(np.diag([0, 0.5])), 0.0),
+        ([[1.4, 0.9], [0.3, 0.6]], [-1.1, 0.0], None, [-0.08, -2.5], cl.L2([0, 0.5]), 0.0),
+        ([[1.5, 1.6], [-1.3, 0.1]], [-0.1, -1.4], None, [0.95, -0.78], cl.L2([0.6, 0]), 0.0),
+    ],
+)
+def test_23_free_changes_cost_exactly_nothing_and_a_price_per_change_is_proved(weights, bias, features, row, cost, paid):
+    zero = [0.0, 0.0]
+    if len(weights) == 1:
+        tree = cl.Tree([1, -1, -1], [2, -1, -1], [weights[0], zero, zero], [bias[0], 0, 0], [-1, 0, 1])
+    else:
+        rows, b = [weights[0], zero, weights[1], zero, zero], [bias[0], 0, bias[1], 0, 0]
+        tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], rows, b, [-1, 0, -1, 0, 1])
+    explainer = cl.Explainer(tree, schema=None if features is None else cl.Schema(features))
+    answer = explainer.explain(row, target=1 - int(tree.predict([row])[0]), cost=cost)
+    assert (answer.status, answer[0].cost, answer.certificate.check()) == ("optimal", paid, True)
+
+
+def test_24_a_cost_that_earns_meets_its_bound_to_the_last_digit():
+    third = [0.49052629273664317, 0.6547046975611357, 1.6668792536342352]
+    rows = [[0, 0.925511624060895, 0], third, [0] * 3, [0] * 3, [0] * 3]
+    bias = [-1.1832414292716413, -0.8173994680029907, 0, 0, 0]
+    tree = cl.Tree([1, 3, -1, -1, -1], [2, 4, -1, -1, -1], rows, bias, [-1, -1, 1, 0, 0], classes=["n", "y"])
+    earned = cl.LinearCost({"c": -0.992502386183486, "a": -0.13878391115205432})
+    cost = cl.L2([0.12325431574978593, 0, 1.150984873292471]) + earned
+    answer = cl.Explainer(tree, schema=cl.Schema(EARNING)).explain({"a": -3, "b": "z", "c": 0.0}, target="y", cost=cost)
+    assert (answer.status, answer[0].gap, answer.certificate.check()) == ("optimal", 0.0, True)
+
+
+def random_question(rng):
+    """A small question whose cost is free, charged or earned in part, over a bounded table of every kind of feature."""
+    n, kind = int(rng.integers(1, 5)), str(rng.choice(["axis", "oblique", "mixed"]))
+    kinds = rng.choice(["number", "whole", "level", "value"], n, p=[0.4, 0.3, 0.2, 0.1])
+    names = [f"f{k}" for k in range(n)]
+    make = {
+        "number": lambda name: cl.Numeric(name, -2, 2),
+        "whole": lambda name: cl.Numeric(name, -4, 4, integer=True),
+        "level": lambda name: cl.Ordinal(name, ["a", "b", "c"]),
+        "value": lambda name: cl.Categorical(name, ["a", "b", "c"]),
+    }
+    features = [make[kind](name) for kind, name in zip(kinds, names, strict=True)]
+    numbers = [name for kind, name in zip(kinds, names, strict=True) if kind in ("number", "whole")]
+    width = int((np.where(kinds == "value", 3, 1)).sum())
+    tree = random_tree(rng, int(rng.integers(1, 4)), width, 2, kind, np.ones(width))
+    row = {name: round(float(rng.uniform(-2, 2)), 2) for name in numbers}
+    row |= {name: int(rng.integers(-4, 5)) for kind, name in zip(kinds, names, strict=True) if kind == "whole"}
+    row |= {name: str(rng.choice(["a", "b", "c"])) for name in names if name not in numbers}
+
+    def weights(size):
+        return np.where(rng.random(size) < 0.35, 0.0, rng.uniform(0, 2, size).round(1)).tolist()
+
+    terms = [
+        lambda: cl.L1(weights(n)),
+        lambda: cl.L2(weights(n)),
+        lambda: cl.Changes() if rng.random() < 0.5 else cl.Changes(dict(zip(names, weights(n), strict=True))),
+        lambda: cl.LinearCost({name: round(float(rng.normal()), 2) for name in numbers}) if numbers else cl.Changes(),
+        lambda: cl.Quadratic(np.diag(weights(len(numbers)))) if numbers else cl.Changes(),
+    ]
+    cost = terms[rng.integers(len(terms))]()
+    for _ in range(int(rng.integers(0, 3))):
+        cost = cost + terms[rng.integers(len(terms))]()
+    limits = [cl.max_changes(int(rng.integers(1, n + 1)))] if rng.random() < 0.2 else []
+    return tree, cl.Schema(features), row, cost, limits
+
+
+@pytest.mark.slow
+def test_25_no_question_is_left_open_where_changes_are_free_charged_or_earn():
+    for seed in seeds(1500):
+        rng = np.random.default_rng(seed)
+        tree, schema, row, cost, limits = random_question(rng)
+        target = int(rng.integers(2)) if rng.random() < 0.7 else {0: round(float(rng.uniform(0, 3)), 1), 1: 0.0}
+        answer = cl.Explainer(tree, schema=schema).explain(row, target=target, cost=cost, constraints=limits)
+        assert answer.status != "limit", seed
+        assert answer.certificate.check(), seed

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.question.arrays import Grids
@@ -21,7 +22,7 @@ def table():
     return np.array(list(itertools.product(VALUES["a"], VALUES["b"], range(5))), float)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_axis_aligned_trees(seed):
     rng, grid = np.random.default_rng(seed), table()
     model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(grid, rng.integers(0, 2, len(grid)))
@@ -43,7 +44,7 @@ def test_axis_aligned_trees(seed):
                 assert cl.Explanation.from_json(answer.to_json()).certificate.check()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_oblique_trees(seed):
     rng, grid = np.random.default_rng(seed), table()
     weights = np.vstack([rng.normal(size=(3, 3)) / [3, 12, 2], np.zeros((4, 3))])

@@ -13,6 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.answer.text import written
@@ -74,7 +75,7 @@ COSTS = [cl.L1("range"), cl.L2("range"), cl.L1("range") + 2 * cl.L2("std")]
 
 
 @pytest.mark.parametrize("metric", ["L1", "L2"])
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", seeds(3))
 def test_small_tables_are_solved_as_by_trying_every_row(metric, block):
     bites = none = forks = 0
     for seed in range(8 * block, 8 * block + 8):
@@ -146,7 +147,7 @@ def leaf_boxes(explainer, target):
         stack += [(int(tree.left[node]), low.copy(), left), (int(tree.right[node]), right, high.copy())]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_numbers_are_solved_as_by_linear_programs(seed):
     model, X, explainer, rng = numeric_case(seed)
     labels, scale = model.predict(X), np.ptp(X, axis=0)
@@ -177,7 +178,7 @@ def test_numbers_are_solved_as_by_linear_programs(seed):
 @pytest.mark.parametrize("metric", ["L1", "L2"])
 @pytest.mark.parametrize("cost", [cl.L1("range"), cl.L2("range"), cl.L1("range") + 0.3 * cl.L2("std")])
 def test_no_random_row_is_cheaper(metric, cost):
-    for seed in range(4):
+    for seed in seeds(4):
         model, X, explainer, rng = numeric_case(seed, features=4)
         labels, scale, source = model.predict(X), np.ptp(X, axis=0), X[0]
         target = 1 - int(model.predict(source[None])[0])
@@ -200,7 +201,7 @@ def test_no_random_row_is_cheaper(metric, cost):
 @pytest.mark.parametrize("metric", ["L1", "L2"])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_a_radius_of_zero_leaves_the_rows_themselves(metric, offset):
-    for seed in range(5):
+    for seed in seeds(5):
         rng = np.random.default_rng(seed)
         X = offset + np.repeat(rng.normal(size=(20, 3)), 2, axis=0)
         model = DecisionTreeClassifier(max_leaf_nodes=6, random_state=seed).fit(X, rng.integers(0, 2, 40))
@@ -316,14 +317,14 @@ def test_conflicts_and_words():
     assert answer.certificate.check()
     assert str(cl.near(data, 0.9, "L2")) == "near(60 rows, quantile=0.9, metric='L2')"
     found = explainer.explain(data.iloc[0], constraints=near)
-    assert found.question[-1] == "near(60 rows, quantile=0.05)"
+    assert found.words[-1] == "near(60 rows, quantile=0.05)"
     with pytest.raises(cl.CounterleafError, match="has no JSON, which would hold all of these rows; pickle it instead"):
         found.to_json()
     assert pickle.loads(pickle.dumps(found)).certificate.check()
 
 
 def test_the_printed_row_is_near_too():
-    for seed in range(5):
+    for seed in seeds(5):
         model, X, explainer, _ = numeric_case(seed)
         near = cl.near(X, 0.3)
         answer = explainer.explain(X[0], target=1 - int(model.predict(X[:1])[0]), constraints=near)

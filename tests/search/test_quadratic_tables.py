@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from support.seeds import seeds, share
 from support.table_cases import coupled_table_case
 from support.table_referee import brute_optima, leaf_optima
 
@@ -49,7 +50,7 @@ def explain(case):
     return explainer.explain(case.row, target=list(case.target), cost=case.cost(), constraints=case.constraints(), count=None)
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", seeds(5))
 def test_every_leaf_has_the_optimum_of_an_independent_solver(block):
     for seed in range(8 * block, 8 * block + 8):
         rng = np.random.default_rng(seed)
@@ -61,14 +62,14 @@ def test_every_leaf_has_the_optimum_of_an_independent_solver(block):
 
 def test_grids_and_categories_agree_with_brute_force():
     tried = 0
-    for seed in range(4000, 4080):
+    for seed in seeds(4000, 4080):
         rng = np.random.default_rng(seed)
         case = coupled_table_case(rng, groups=2, categories=4, numerics=2, depth=3, bounded=True)
         optima = brute_optima(case)
         if optima is not None:
             tried += 1
             assert not wrong_with(case, explain(case), optima), seed
-    assert tried > 10
+    assert tried > share(10)
 
 
 def test_subsets_and_categories_agree_with_a_closed_form():

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from support import table_referee
+from support.seeds import seeds, share
 from support.table_cases import table_case
 from support.table_codes import codes_of, columns, on, row_of, within
 
@@ -16,7 +17,7 @@ def agree(one, other, but, seed):
         assert one[leaf] == pytest.approx(other[leaf], rel=1e-7, abs=1e-9), (seed, leaf)
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", seeds(4))
 def test_gurobi_agrees_with_brute_force(block):
     judged = 0
     for seed in range(30 * block, 30 * block + 30):
@@ -34,18 +35,18 @@ def test_gurobi_agrees_with_brute_force(block):
 
 def test_highs_agrees_with_gurobi():
     judged = 0
-    for seed in range(200, 230):
+    for seed in seeds(200, 230):
         case = table_case(np.random.default_rng(seed), groups=3, categories=8, numerics=3, depth=3, off_grid=True)
         if all(kind == "L1" for _, kind, *_ in case.terms):
             by_highs, thin = table_referee.leaf_optima(case, table_referee.highs)
             by_gurobi, also_thin = table_referee.leaf_optima(case)
             agree(by_highs, by_gurobi, thin | also_thin, seed)
             judged += 1
-    assert judged > 5
+    assert judged > share(5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", seeds(4))
 def test_no_row_undercuts_an_optimum(block):
     reached = 0
     for seed in range(300 + 15 * block, 315 + 15 * block):
@@ -79,7 +80,7 @@ def nearby(rng, case, n):
 
 
 def test_rows_codes_and_columns():
-    for seed in range(40):
+    for seed in seeds(40):
         case = table_case(np.random.default_rng(seed), off_grid=True)
         codes = codes_of(case.schema, [case.row])
         assert row_of(case.schema, codes[0]) == case.row

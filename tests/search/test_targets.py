@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from support.output_cases import LABELS, by_grid, by_leaf, holds, random_tree
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf import _core
@@ -37,7 +38,7 @@ def targets(rng, tree, row):
 
 
 @pytest.mark.parametrize("kind", ["value", "probability", "logistic", "softmax", "score"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_answers_are_the_optimum_of_independent_solvers(kind, seed):
     rng = np.random.default_rng([seed, len(kind)])
     features, classes = int(rng.integers(1, 5)), 2 if kind == "logistic" else int(rng.integers(2, 6))
@@ -60,7 +61,7 @@ def test_answers_are_the_optimum_of_independent_solvers(kind, seed):
 
 
 @pytest.mark.parametrize("kind", ["value", "probability", "logistic", "softmax", "score"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_answers_on_a_grid_are_the_best_of_all_rows(kind, seed):
     rng = np.random.default_rng([seed, len(kind), 7])
     features, classes = int(rng.integers(2, 4)), 2 if kind == "logistic" else int(rng.integers(2, 5))
@@ -80,7 +81,7 @@ def test_answers_on_a_grid_are_the_best_of_all_rows(kind, seed):
 
 
 @pytest.mark.parametrize("kind", ["value", "softmax"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_constraints_hold_with_every_target(kind, seed):
     rng = np.random.default_rng([seed, 3])
     tree = random_tree(rng, 3, kind, 3)
@@ -108,7 +109,7 @@ def test_constraints_hold_with_every_target(kind, seed):
                 assert answer[0].cost == pytest.approx(best, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_several_answers_come_from_different_leaves_or_classes(seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 3, "softmax", 4)
@@ -215,9 +216,9 @@ def test_a_proof_about_fewer_tangents_does_not_hold():
     honest = explainer.explain(row, target=target)
     assert honest.proved
     goal = honest.decision.goal
-    loose = explainer._aims._aim(decide(tree, goal), 0.0)
-    query = explainer._query(target, None, ())
-    forged = loose.certify(explainer._aims.locate(row), query, _core.Budget(1))
+    loose = explainer._targets._prepared(decide(tree, goal), 0.0)
+    query = explainer.lower(cl.Question(target))
+    forged = loose.certify(explainer._targets.locate(row), query, _core.Budget(1))
     assert forged.findings.costs[0] < honest[0].cost
     assert not forged.check()
     assert not pickle.loads(pickle.dumps(forged)).check()

@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
+from support.seeds import seeds
+from support.waiting import patient
 
 import counterleaf as cl
 
@@ -22,8 +24,8 @@ def split(weights, bias):
 def ask(features, weights, bias, source, cost, rules, **more):
     explainer = cl.Explainer(split(weights, bias), schema=cl.Schema(features))
     started = time.perf_counter()
-    found = explainer.explain(source, target=1, cost=cost, constraints=rules, time_limit=GENEROUS, **more)
-    assert time.perf_counter() - started < GENEROUS
+    found = explainer.explain(source, target=1, cost=cost, constraints=rules, time_limit=patient(GENEROUS), **more)
+    assert time.perf_counter() - started < patient(GENEROUS)
     return found
 
 
@@ -56,7 +58,7 @@ def cheapest(values, source, weights, bias, equalities, power):
     return best
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_integers_under_equalities_against_enumeration(seed):
     rng = np.random.default_rng(seed)
     n, rows, power = int(rng.integers(2, 5)), int(rng.integers(1, 3)), int(rng.integers(1, 3))
@@ -79,7 +81,7 @@ def test_integers_under_equalities_against_enumeration(seed):
     assert agrees(found, best), (found.status, best)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_decimal_coefficients_grids_and_sources_off_the_grid(seed):
     rng = np.random.default_rng(1000 + seed)
     n = int(rng.integers(2, 4))

@@ -496,7 +496,7 @@ def test_an_answer_is_read_back_and_proved(which):
     answer = explainer.explain(row, **query)
     text = answer.to_json()
     read = cl.Explanation.from_json(text)
-    assert json.loads(text)["version"] == 7
+    assert json.loads(text)["version"] == 8
     assert read.to_json() == text
     assert str(read) == str(answer)
     assert read._repr_html_() == answer._repr_html_()
@@ -544,27 +544,30 @@ def nudged(array):
 @pytest.mark.parametrize(
     ("path", "to"),
     [
-        (["ensemble", "value"], lambda a: a[::-1]),
-        (["ensemble", "split"], lambda a: a[::-1]),
-        (["ensemble", "splits", "bias"], lambda a: a + 0.5),
-        (["ensemble", "scoring", "kind"], "value"),
-        (["ensemble", "classes"], ["b", "a", "c"]),
-        (["class_costs"], [[0, 0.0]]),
-        (["class_costs"], [[1, 5.0], [2, 0.0]]),
-        (["range"], [1, 0.5, 1.0]),
-        (["points"], [[5.1, 3.5, 1.4, 0.2]]),
-        (["costs"], [0.001]),
-        (["bounds"], [0.5]),
-        (["margin"], 0.75),
-        (["features", "upper"], [5.0, 3.0, 1.0, 0.1]),
-        (["features", "slope_up"], [9.0, 9.0, 9.0, 9.0]),
-        (["closed"], pack(np.array([10**6])).written()),
-        (["closed"], pack(np.array([0])).written()),
+        (["model", "ensemble", "value"], lambda a: a[::-1]),
+        (["model", "ensemble", "split"], lambda a: a[::-1]),
+        (["model", "ensemble", "splits", "bias"], lambda a: a + 0.5),
+        (["model", "ensemble", "scoring", "kind"], "value"),
+        (["model", "ensemble", "classes"], ["b", "a", "c"]),
+        (["question", "target"], "a"),
+        (["question", "target"], {"prices": [["b", 5.0], ["c", 0.0]]}),
+        (["question", "target"], {"probability": "b", "at_least": 0.5}),
+        (["certificate", "points"], [[5.1, 3.5, 1.4, 0.2]]),
+        (["certificate", "costs"], [0.001]),
+        (["certificate", "bounds"], [0.5]),
+        (["question", "margin"], 0.75),
+        (["question", "constraints"], [{"between": "petal length (cm)", "upper": 1.0}]),
+        (["question", "cost"], [{"L1": {"weights": 9.0}}]),
+        (["model", "schema", "domains"], {"petal length (cm)": [1.0, 1.0]}),
+        (["model", "spreads", "range"], [9.0, 9.0, 0.1, 9.0]),
+        (["model", "guard"], 1e-3),
+        (["model", "closed"], pack(np.array([10**6])).written()),
+        (["model", "closed"], pack(np.array([0])).written()),
     ],
 )
 def test_a_changed_answer_is_refused_or_not_proved(path, to):
     """Whoever changes a file can also write its digest."""
-    read = read_or_refused(changed(ANSWER, ["certificate", *path], to))
+    read = read_or_refused(changed(ANSWER, path, to))
     assert read is None or not read.certificate.check()
 
 
@@ -607,19 +610,23 @@ def test_a_changed_proof_is_refused_or_does_not_hold(path, to):
 @pytest.mark.parametrize(
     ("path", "to", "message"),
     [
-        (["closed"], pack(np.array([10**6])).written(), "leaves out leaves that its ensemble lacks"),
-        (["class_costs"], [[7, 0.0]], "has a target that does not fit its ensemble"),
-        (["range"], [-1, 0.5, 1.0], "has a target that does not fit its ensemble"),
-        (["proofs", 0, "link_tree"], first(99), "has a proof about other trees or features"),
-        (["proofs", 0, "messages"], lambda a: np.append(a, 2**40), "has messages of more than 32 bits"),
-        (["proofs", 0, "side"], lambda a: a[1:], "damaged array 'side'"),
-        (["ensemble", "features"], 5, "the answer's JSON has 4 columns for an ensemble of 5"),
-        (["ensemble"], over_two_features(), "the answer's JSON has a split on several features"),
+        (["model", "closed"], pack(np.array([10**6])).written(), "leaves out leaves that its model lacks"),
+        (["question", "target"], "d", "no class 'd'; the model's classes are"),
+        (["question", "target"], {"at_least": 0.5}, "target is a value, but the model predicts classes"),
+        (["certificate", "proofs", 0, "link_tree"], first(99), "has a proof about other trees or features"),
+        (["certificate", "proofs", 0, "messages"], lambda a: np.append(a, 2**40), "has messages of more than 32 bits"),
+        (["certificate", "proofs", 0, "side"], lambda a: a[1:], "damaged array 'side'"),
+        (["model", "ensemble", "features"], 5, "the answer's JSON has 4 columns for an ensemble of 5"),
+        (["model", "ensemble"], over_two_features(), "the answer's JSON has a split on several features"),
+        (["model", "guard"], 1e-3, "the answer's guard is 0.001; expected a number from 0 to 1e-06"),
+        (["model", "spreads", "std"], [1.0], "the answer's spreads have a std of"),
+        (["rounds"], [], "its proof has other searches than its question takes"),
+        (["question", "count"], 1, "its proof has other searches than its question takes"),
     ],
 )
 def test_a_garbled_answer_is_refused_in_one_line(path, to, message):
     with pytest.raises(cl.CounterleafError, match=message) as error:
-        cl.Explanation.from_json(seal(changed(ANSWER, ["certificate", *path], to)))
+        cl.Explanation.from_json(seal(changed(ANSWER, path, to)))
     assert "\n" not in str(error.value)
 
 

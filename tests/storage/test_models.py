@@ -79,6 +79,16 @@ def test_a_damaged_pickle_is_one_line(tmp_path, content):
     assert refusal(tmp_path / "m.pkl", allow_pickle=True).startswith(f"{tmp_path / 'm.pkl'} cannot be opened as a pickle (")
 
 
+def test_a_model_of_the_first_development_version_is_to_be_saved_again(tmp_path):
+    """Its trees were in a module that is gone."""
+    learned = pickle.dumps(TAOClassifier(max_depth=1).fit(X, Y), protocol=2)
+    (tmp_path / "m.pkl").write_bytes(learned.replace(b"ccounterleaf.model.tree\n", b"ccounterleaf.tree\n"))
+    assert refusal(tmp_path / "m.pkl", allow_pickle=True) == (
+        f"{tmp_path / 'm.pkl'} cannot be opened as a pickle (ModuleNotFoundError: No module named 'counterleaf.tree'); "
+        "save the model again with the installed versions"
+    )
+
+
 def test_a_pickle_of_another_scikit_learn_is_refused(tmp_path, monkeypatch):
     def load(file):
         versions = {"current_sklearn_version": "2", "original_sklearn_version": "1"}
@@ -224,7 +234,7 @@ def test_what_is_no_model_is_one_line(tmp_path, content):
 
 def test_an_answer_is_no_model(tmp_path):
     (tmp_path / "m.json").write_text(cl.Explainer(fitted(), data=X).explain(X.iloc[0]).to_json())
-    with pytest.raises(CounterleafError, match="this is an answer"):
+    with pytest.raises(CounterleafError, match="is an answer; expected a model"):
         models.read_model(tmp_path / "m.json")
     (tmp_path / "m.json").write_text(json.dumps({"format": "counterleaf-explainer", "version": 1}))
     with pytest.raises(CounterleafError, match="lacks or garbles a part"):

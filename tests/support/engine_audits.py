@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 from support.engine_cases import engine_case, worker_path
 
+import counterleaf as cl
 from counterleaf.audit.run import RunOptions, run_audit
 
 
@@ -41,7 +42,7 @@ def files_of(out):
 def check_audit(engine, name, tmp_path):
     """Compare the folders of one case."""
     explainer, rows, question = engine_case(name)
-    question = {key: value for key, value in question.items() if key != "words"}
+    question = cl.Question(**{key: value for key, value in question.items() if key != "words"})
     inputs = write_files(rows, tmp_path / "rows", "csv" if name == "pipeline" else "parquet")
     for kind in ("local", engine):
         options = RunOptions(kind, 2)
@@ -52,6 +53,7 @@ def check_audit(engine, name, tmp_path):
 def check_killed_audit(engine, tmp_path, is_worker):
     """Compare the folders where one worker of ``engine`` is killed after the first parts."""
     explainer, rows, question = engine_case("values")
+    question = cl.Question(**{key: value for key, value in question.items() if key != "words"})
     table = pa.Table.from_pandas(rows, preserve_index=False)
     parquet.write_table(pa.concat_tables([table] * 20), tmp_path / "rows.parquet", row_group_size=60)
     killed = []
@@ -85,7 +87,7 @@ def check_command(engine, tmp_path):
     explainer, rows, _ = engine_case("pipeline")
     (tmp_path / "model.json").write_text(explainer.to_json())
     inputs = write_files(rows, tmp_path / "rows", "parquet")
-    run_audit(explainer, [inputs], tmp_path / "local", {"target": "granted"}, part_rows=40)
+    run_audit(explainer, [inputs], tmp_path / "local", cl.Question("granted"), part_rows=40)
     command = [sys.executable, "-m", "counterleaf", "audit", "model.json", "rows", "--target", "granted", "--part-rows", "40"]
     done = subprocess.run(
         [*command, "--out", engine, "--engine", engine, "--jobs", "2"],

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from counterleaf.model.readers.ensembles.probing import probe_rows
-from counterleaf.model.readers.ensembles.table import as_model, categories_of, inputs_of, is_ensemble, read_ensemble
+from counterleaf.model.readers.shared.probing import probe_rows
+from counterleaf.model.readers.table import as_model, categories_of, inputs_of, is_ensemble, read_ensemble
 
 _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(240, 5))

@@ -45,6 +45,8 @@ class FakeSession:
 
 def wait(until, stoppable):
     end = time.monotonic() + float(until) if until[0].isdigit() else None
+    if end is None:
+        Path(f"{until}.started").touch()
     while time.monotonic() < end if end else not Path(until).exists():
         if stoppable:
             raise_if_stopped()

@@ -8,7 +8,7 @@ from counterleaf.model.adapter import adapt
 from counterleaf.model.cuts import cuts
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import adapter_with_gaps, made_up_rows, predict_rows
-from counterleaf.model.readers.leaf_probes import quiet
+from counterleaf.model.readers.shared.leaf_probes import quiet
 
 MIXED = ["age", "pay", "hours", "job", "size", "city"]
 WORDS = ["job", "size", "city"]

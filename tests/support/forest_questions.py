@@ -371,7 +371,7 @@ def one_rule(rng, f, features, row, plain=False):
             cl.between(name, low, high), lambda o, s: (o.columns[name] >= low) & (o.columns[name] <= high), {name: [low, high]}
         )
     if way == 1:
-        most = step(abs(rng.normal()) * wide * 0.5)
+        most = at_least_a_step(f, step(abs(rng.normal()) * wide * 0.5))
         return Rule(
             cl.only_increase(name, at_most=most),
             lambda o, s: (o.columns[name] >= at) & (o.columns[name] <= at + most),
@@ -381,6 +381,7 @@ def one_rule(rng, f, features, row, plain=False):
         return Rule(cl.only_decrease(name), lambda o, s: o.columns[name] <= at)
     if way == 3:
         low, high = -step(abs(rng.normal()) * wide * 0.4), step(abs(rng.normal()) * wide * 0.4)
+        high = high if low <= -(f.step or 0.0) else at_least_a_step(f, high)
         return Rule(
             cl.within(name, low, high),
             lambda o, s: (o.columns[name] >= at + low) & (o.columns[name] <= at + high),
@@ -388,6 +389,11 @@ def one_rule(rng, f, features, row, plain=False):
         )
     by = step(abs(rng.normal()) * wide * 0.2)
     return Rule(cl.only_increase(name, by=by), lambda o, s: o.columns[name] >= at + by, {name: [at + by]})
+
+
+def at_least_a_step(f, size):
+    """The size of a change: a limit below the step of a feature is refused."""
+    return max(size, f.step or 0.0)
 
 
 def features_of(rng, explainer):

@@ -4,7 +4,6 @@ import functools
 import hashlib
 import json
 import random
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,7 @@ from support.table_cases import table_case
 import counterleaf as cl
 from counterleaf.packed_arrays import Packed, Unpacker, pack
 
-KINDS = ("tree", "explainer", "answer", "answer_v2", "answer_v3", "ensemble", "ensemble_explainer", "ensemble_answer")
-FILES = Path(__file__).parents[1] / "storage" / "files"  # answers in older formats
+KINDS = ("tree", "explainer", "answer", "ensemble", "ensemble_explainer", "ensemble_answer")
 NUMBERS = (
     *(0, 1, -1, 2, 3, -2, 7, 0.5, -0.5, 0.1, 1.0, -0.0, 10**6, 10**9, 2**31 - 1, 2**31, 2**32, 2**53 + 1),
     *(2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64, 2**70, -(10**40), 10**400, 1e-9, 1e9, 1e-160, 1e160),
@@ -55,7 +53,7 @@ def seal(content):
 
 @functools.cache
 def honest():
-    """{kind: texts} as this version of the library, and older ones, write them."""
+    """{kind: texts} as the library writes them."""
     X, y = load_iris(return_X_y=True, as_frame=True)
     iris = cl.Explainer(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y), data=X)
     line = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
@@ -74,8 +72,6 @@ def honest():
         "tree": [one.tree.to_json() for one in made],
         "explainer": [one.to_json() for one in made],
         "answer": [answer.to_json() for answer in _answers(iris, X, cl.Explainer(line))],
-        "answer_v2": [path.read_text() for path in sorted(FILES.glob("v2_*.json"))],
-        "answer_v3": [path.read_text() for path in sorted(FILES.glob("v3_*.json"))],
     }
 
 

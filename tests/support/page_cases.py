@@ -46,7 +46,7 @@ def running(*arguments):
         yield found[0]
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def cookies_of(address):
@@ -77,11 +77,10 @@ def windows(browser, origin, cookies):
 
 # the page forbids eval, which Playwright's functions for waiting use
 SETTLED = """before => new Promise((done, fail) => {
-    const end = performance.now() + 20_000;
+    const end = performance.now() + 60_000;
     const poll = () => {
-        const { dataset, classList } = document.body;
-        if (Number(dataset.answered ?? 0) > before && !classList.contains("waiting")) done();
-        else if (performance.now() > end) fail(new Error("no answer within 20 s"));
+        if (Number(document.body.dataset.answered ?? 0) > before && !document.querySelector("#answer[aria-busy=true]")) done();
+        else if (performance.now() > end) fail(new Error("no answer within 60 s"));
         else setTimeout(poll, 5);
     };
     poll();
@@ -153,6 +152,14 @@ class Explorer:
         """Wait for more than ``before`` answers, until no request is running."""
         self.page.evaluate(SETTLED, before)
         return self
+
+    def until(self, condition):
+        """Wait for a condition in Python, while the page runs."""
+        for _ in range(1200):
+            if condition():
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError("nothing happened within 60 s")
 
     def answered(self):
         return self.page.evaluate("Number(document.body.dataset.answered ?? 0)")

@@ -1,13 +1,14 @@
 """Fixtures for the tests in a browser, as a pytest plugin: one browser per module, one server for all."""
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 from support.page_cases import OFFLINE, cookies_of, find_browser, running, windows
 
 
 @pytest.fixture(scope="module")
 def browser():
     path = find_browser()
+    expect.set_options(timeout=60_000)  # also on a busy machine
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=path, args=OFFLINE)
         yield opened

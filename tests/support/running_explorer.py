@@ -17,7 +17,7 @@ from support.fake_session import FakeSession
 from counterleaf.explorer.web import files, server
 from counterleaf.explorer.session.solver import Limits
 files.PAGE = Path(sys.argv[1])
-server.serve(FakeSession(), int(sys.argv[2]), False, Limits(grace=1.0))
+server.serve(FakeSession(), int(sys.argv[2]), False, Limits(grace=float(sys.argv[3])))
 """
 _FILES = {
     "index.html": "<!doctype html><title>Explore</title>",
@@ -48,7 +48,7 @@ class Explorer:
         self.cookie = headers.get("set-cookie", "").partition(";")[0]
         return status, headers, body
 
-    def call(self, method, path, body=None, headers=(), timeout=20):
+    def call(self, method, path, body=None, headers=(), timeout=60):
         """The status, the headers by their lower-case names, and the body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         sent = {"Cookie": self.cookie} if self.cookie else {}
@@ -76,7 +76,7 @@ class Explorer:
         assert value["error"].isprintable()
         return status, value["error"]
 
-    def raw(self, request, timeout=10):
+    def raw(self, request, timeout=60):
         """The response to the bytes of a request that no client would send."""
         with socket.create_connection(("127.0.0.1", self.port), timeout) as connection:
             connection.sendall(request)
@@ -91,13 +91,13 @@ class Explorer:
 
 
 @contextmanager
-def running(folder: Path, port=0, before=""):
+def running(folder: Path, port=0, before="", grace=1.0):
     """The server with a fake session and a small page; ``before`` is run in its process first."""
     folder.mkdir(exist_ok=True)
     for name, text in _FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    with _process([sys.executable, "-c", before + _PROGRAM, str(folder), str(port)]) as explorer:
+    with _process([sys.executable, "-c", before + _PROGRAM, str(folder), str(port), str(grace)]) as explorer:
         yield explorer
 
 
@@ -118,4 +118,4 @@ def _process(arguments):
     finally:
         if process.poll() is None:
             process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)

@@ -1,5 +1,6 @@
 """Random questions: trees, rows, costs and constraints of every kind the engine takes. A new feature joins here."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,7 +45,7 @@ def random_tree(rng, depth, features, classes, kind, scale):
         chosen = rng.choice(features, size=used, replace=False)
         w[chosen] = rng.normal(size=used) / scale[chosen]
         at = centre + rng.normal(size=features) * scale
-        b = -float(w @ at)
+        b = -math.fsum((w * at).tolist())  # the same bits on every machine
         twist = rng.random()
         if old and twist < 0.06:  # nearly parallel to an earlier split
             w0, b0 = old[rng.integers(len(old))]

@@ -15,7 +15,7 @@ import counterleaf as cl
     ("make", "reason"),
     [
         (lambda: cl.Numeric("a", 2, 1), "expected lower <= upper"),
-        (lambda: cl.Numeric("a", math.nan), "expected lower <= upper"),
+        (lambda: cl.Numeric("a", math.nan), "a bound is nan; expected a number"),
         (lambda: cl.Numeric("a", math.inf), "no finite number"),
         (lambda: cl.Numeric("a", "low"), "a bound is 'low'; expected a number"),
         (lambda: cl.Numeric(1), "expected a string"),

@@ -114,13 +114,41 @@ def test_tables_without_columns_get_one_clear_line(data, reason):
 
 
 def test_the_solver_does_not_import_pandas_or_polars():
-    """Rooms from ``model`` to ``batch``, and the explainer, use the functions of ``table``."""
+    """Packages from ``model`` to ``batch``, and the explainer, use the functions of ``table``."""
     root = Path(cl.__file__).parent
-    rooms = ("model", "question", "proof", "core", "search", "answer", "batch", "learn")
+    packages = ("model", "question", "proof", "core", "search", "answer", "batch", "learn")
     found = []
-    for path in [*root.glob("*.py"), *(path for room in rooms for path in (root / room).rglob("*.py"))]:
+    for path in [*root.glob("*.py"), *(path for package in packages for path in (root / package).rglob("*.py"))]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             found += [f"{path.name}: {name}" for name in names if name.split(".")[0] in ("pandas", "polars")]
     assert found == []
+
+
+def test_rows_are_narrowed_to_the_floats_that_hold_them():
+    frame = pd.DataFrame({10: [0.5, 0.1, np.nan], "b": [0.1, 0.5, 0.25], "c": [1.0, 2.0, 3.0]})
+    types = {"10": np.dtype(np.float32), "b": pd.Float32Dtype(), "c": np.dtype(float)}
+    found = {tuple(at.tolist()): [str(dtype) for dtype in part.dtypes] for at, part in frames.narrow_columns(frame, types)}
+    assert found == {
+        (0,): ["float32", "float64", "float64"],
+        (1,): ["float64", "Float32", "float64"],
+        (2,): ["float32", "Float32", "float64"],
+    }
+    ((at, part),) = frames.narrow_columns(frame, {"c": np.dtype(float)})
+    assert at.tolist() == [0, 1, 2]
+    assert part is frame
+
+
+def test_nullable_columns_are_numbers_with_gaps():
+    frame = pd.DataFrame({"n": pd.array([1, None], "Int64"), "owns": pd.array([None, True], "boolean"), "x": [0.5, 1.5]})
+    assert np.array_equal(frames.matrix_of(frame), [[1, np.nan, 0.5], [np.nan, 1, 1.5]], equal_nan=True)
+    assert frames.matrix_of([[1, 2]]).dtype == np.float64
+
+
+def test_the_iso_text_of_a_date_is_that_date():
+    frame = pd.DataFrame({"day": ["2020-01-02T00:00:00", None], "note": ["2020-01-02", "x"]})
+    days = pd.Series(pd.to_datetime(["2020-01-02", None])).dtype
+    typed = frames.with_types(frame, {"day": days, "note": days})
+    assert typed["day"].dtype == days
+    assert typed["note"].to_list() == ["2020-01-02", "x"]

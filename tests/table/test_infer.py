@@ -1,4 +1,4 @@
-"""Features guessed from data, and how widely the columns vary."""
+"""Features inferred from data, and how widely the columns vary."""
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ def test_infer_finds_names_and_ranges():
 
 def test_infer_prints_what_it_guessed():
     printed = [
-        "7 features, as guessed from the data:",
+        "7 features, inferred from the data:",
         "  age     whole number, 20 to 61",
         "  pay     number, 1.5 to 2, may be missing",
         "  count   whole number, 1 to 3, may be missing",
@@ -127,7 +127,7 @@ def test_few_numbers_are_a_list(column, listed):
 def test_a_list_is_printed():
     schema = cl.Schema.infer(pd.DataFrame({"term": [36, 60] * 20, "rate": [0.5, None, 1.25, 1.25] * 10}))
     assert str(schema).split("\n") == [
-        "2 features, as guessed from the data:",
+        "2 features, inferred from the data:",
         "  term  one of the numbers 36, 60",
         "  rate  one of the numbers 0.5, 1.25, may be missing",
     ]

@@ -8,11 +8,33 @@ import polars as pl
 import pytest
 from support.mixed_table import MIXED
 
-from counterleaf.table.row_types import describe_row, fitting, in_type_of, repeat_row, restore_row, rewrite_row, table_like
+from counterleaf.table.row_types import (
+    describe_row,
+    describe_type,
+    fitting,
+    in_type_of,
+    in_types_of,
+    repeat_row,
+    restore_row,
+    restore_type,
+    rewrite_row,
+    table_like,
+)
 
 FRAME = MIXED[["age", "pay", "job", "owner"]]
 ROWS = {
     "frame": FRAME.iloc[[1]],
+    "categories": pd.DataFrame(
+        {
+            "kind": pd.Categorical(["b"], ["c", "b", "never"]),
+            "size": pd.Categorical(["S"], ["S", "L"], ordered=True),
+            "code": pd.Categorical([3], [7, 3]),
+            "gap": pd.Categorical([None], ["p"]),
+            "only": pd.Categorical(["only"]),
+            "day": pd.Categorical(pd.to_datetime(["2020-01-02"]), pd.to_datetime(["2020-01-01", "2020-01-02"])),
+            "text": pd.Categorical(["b"], pd.Index(["a", "b"], dtype=object)),
+        }
+    ),
     "polars": pl.from_pandas(FRAME)[1],
     "series": pd.Series({"a": 1, "b": 2}, name="r"),
     "nullable series": pd.Series({"a": 1, "b": 2}, dtype="Int64"),
@@ -45,10 +67,27 @@ def test_descriptions_that_cannot_be_trusted_are_refused():
     huge = {**describe_row(ROWS["array"]), "dtypes": ["<U99999999"]}
     with pytest.raises(ValueError, match="unknown type of column"):
         restore_row(huge)
+    with pytest.raises(ValueError, match="unknown type of column"):
+        restore_type("U99999999")
+    with pytest.raises(ValueError, match="unknown type of column"):
+        restore_type({"categories": ["a"], "ordered": False, "dtype": "<U99999999"})
+    with pytest.raises(TypeError, match=r"^a column of type period\[D\]$"):
+        describe_row(pd.DataFrame({"day": pd.period_range("2020", periods=1, freq="D")}))
+    with pytest.raises(TypeError, match=r"^a column of type interval"):
+        describe_type(pd.cut(pd.Series([1, 2, 3]), 2).dtype)
     with pytest.raises(TypeError, match="a polars column of type Date"):
         describe_row(pl.DataFrame({"d": [pd.Timestamp("2020-01-01").date()]}))
     with pytest.raises(TypeError, match="is a tuple"):
         describe_row({("a", "b"): 1})
+
+
+def test_a_table_of_another_library_gets_the_types_and_the_gaps_of_the_data():
+    data = pd.DataFrame({"town": pd.Series(["Ulm", None], dtype=object), "n": pd.array([1, 2], "Int64"), "note": [None, "x"]})
+    came = pd.DataFrame({"town": pd.Series(["Ulm", None], dtype="str"), "n": [1.0, 2.0], "note": [np.nan, "x"]})
+    found = in_types_of(came, data, ["town", "n"], {})
+    assert found["town"].to_list() == ["Ulm", None]
+    assert str(found["n"].dtype) == "Int64"
+    assert np.isnan(found["note"].to_list()[0])  # not a feature: no step sees it
 
 
 def test_values_take_the_type_of_the_old_one_if_that_changes_nothing():

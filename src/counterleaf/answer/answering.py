@@ -8,6 +8,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from counterleaf.answer.explanation import Counterfactual, Explanation, describe
 from counterleaf.answer.front import Front, find_front
 from counterleaf.core.stopping import has_ended
@@ -16,23 +18,25 @@ from counterleaf.model.adapter import ModelAdapter
 from counterleaf.proof.certificate import Status
 from counterleaf.question.constraints.boxes import Boxes
 from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.posing import GUARDS, Basis
 from counterleaf.question.query import Query, wanted
-from counterleaf.search.aims import GUARDS, Aims
 from counterleaf.search.conflict import smallest_conflict
-from counterleaf.search.ensembles.aims import EnsembleAims
 from counterleaf.search.prepared import Source
 from counterleaf.search.rounds import Solved, solve
+from counterleaf.search.targets import Targets
+from counterleaf.strict_json import plain
 from counterleaf.table.frames import copy_of
 
-_Predicted = tuple[list[Any] | None, Any]
+_ROUNDING = 1e-9  # of a sum in another order
+_Predicted = tuple[list[Any] | None, Any, Any]  # the rows, the predictions for them, and the label of the source
 
 
 class Answering:
     """Answers queries about rows of one model."""
 
-    def __init__(self, adapter: ModelAdapter, aims: Aims | EnsembleAims) -> None:
-        self._adapter, self.schema = adapter, adapter.schema
-        self._aims: Any = aims
+    def __init__(self, adapter: ModelAdapter, targets: Targets, basis: Basis) -> None:
+        self._adapter, self.schema, self._basis = adapter, adapter.schema, basis
+        self._targets = targets
 
     def answers(self, row: Any, source: Source, query: Query, margins: list[float] | None) -> list[Explanation]:
         """Return one explanation per margin, which increase; by default for the margin of the query."""
@@ -40,7 +44,8 @@ class Answering:
         answers: list[Explanation] = []
         last: Any = None
         for margin in [query.margin] if margins is None else margins:
-            query = query if margin == query.margin else replace(query, margin=margin)
+            if margin != query.margin:
+                query = replace(query, margin=margin, question=replace(query.question, margin=margin))
             found, last = self._answer(row, source, query, last, margins is not None)
             answers.append(found)
         return answers
@@ -50,7 +55,9 @@ class Answering:
         row = copy_of(row)
 
         def solve(constraints: tuple[Constraint, ...], explain_conflict: bool) -> Explanation:
-            part = replace(query, constraints=(*query.constraints, *constraints))
+            rules = [*query.question.constraints, *constraints]
+            question = replace(query.question, constraints=rules)
+            part = replace(query, constraints=(*query.constraints, *constraints), question=question)
             return self._answer(row, source, part, None, False, explain_conflict)[0]
 
         return find_front(solve, len(self.schema))
@@ -71,24 +78,30 @@ class Answering:
 
     def _confirmed(self, row: Any, source: Source, query: Query, until: float, solved: Solved) -> tuple[Solved, _Predicted]:
         """Return what was found and what the model predicts; found again if the model sums otherwise and refutes an answer."""
-        predicted = self._predicted(row, solved)
-        for guard in GUARDS if self._aims.may_round(solved[1]) else ():
+        predicted = self._predicted(row, source, solved)
+        for guard in GUARDS if self._targets.may_round(solved[1]) else ():
             if all(solved[1].confirms(solved[0].findings.points, predicted[1])) or time.perf_counter() >= until:
                 break
             again = self._solve(source, query, until, False, None, guard)
             if len(again[0].findings.leaves):
-                solved, predicted = again, self._predicted(row, again)
+                solved, predicted = again, self._predicted(row, source, again)
         return solved, predicted
 
-    def _predicted(self, row: Any, solved: Solved) -> _Predicted:
-        """Return the answers as rows, if the model needs them, and what the model predicts for them."""
+    def _predicted(self, row: Any, source: Source, solved: Solved) -> _Predicted:
+        """Return the answers as rows, if the model needs them, and what the model predicts for them and for the source."""
         found, output = solved[0].findings, solved[1].predicted
-        rows = [self.schema.decode(x, row) for x in found.points] if self._adapter.takes_rows else None
-        return rows, self._adapter.predictions(found.points, rows or [], output) if len(found.leaves) else ()
+        label = self._targets.label(source, solved[1])
+        if not self._adapter.labels_sources:
+            return None, self._adapter.predictions(found.points, [], output) if len(found.leaves) else (), label
+        rows = [self.schema.decode(x, row) for x in found.points]
+        points, every = np.concatenate([source.vector[None], found.points]), [row, *rows]
+        said = self._adapter.predictions(points, every, output)
+        own = said[0] if output < 0 else self._adapter.predictions(points[:1], [row])[0]
+        return rows, said[1:], said_or(own, label)
 
     def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0) -> Solved:
         """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
-        return solve(self._aims, source, query, until, keep=keep, earlier=earlier, guard=guard)
+        return solve(self._targets, source, query, until, keep=keep, earlier=earlier, guard=guard)
 
     def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
         """Return a smallest set of the query's constraints that no row satisfies."""
@@ -119,7 +132,7 @@ class Answering:
         conflict: tuple[Constraint, ...],
     ) -> Explanation:
         """Translate the findings back into the user's table; the counterfactuals are made when they are first read."""
-        (certificate, decision), (rows, predicted) = confirmed
+        (certificate, decision), (rows, predicted, label) = confirmed
         found = certificate.findings
 
         def make() -> tuple[Counterfactual, ...]:
@@ -131,7 +144,7 @@ class Answering:
             maker=make,
             lower_bound=found.lower_bound,
             source=row,
-            source_label=self._aims.label(source, decision),
+            source_label=label,
             target=wanted(query.target, decision),
             schema=self.schema,
             certificate=certificate,
@@ -139,4 +152,14 @@ class Answering:
             conflict=conflict,
             constraints=query.constraints,
             cost=query.cost,
+            question=query.question,
+            types=self._adapter.types,
+            basis=self._basis,
         )
+
+
+def said_or(said: Any, label: Any) -> Any:
+    """Return what the model says of a row: ``label``, that of its tree, if they agree, for numbers up to rounding."""
+    if isinstance(label, float):
+        return label if math.isclose(said, label, rel_tol=_ROUNDING, abs_tol=_ROUNDING) else float(said)
+    return label if said == label else plain(said)

@@ -1,27 +1,30 @@
-"""Explanations as values: the changes, their cost, the proof, and the confirmation by the user's model."""
+"""``Explanation`` and ``Counterfactual``: the changes, their cost, the proof, and the confirmation by the user's model."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer import text as as_text
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, check_flag
 from counterleaf.model.decision import Decision
 from counterleaf.model.ensembles.decision import ScoreDecision
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Constraint
-from counterleaf.table.frames import make_frame
+from counterleaf.question.posing import Basis
+from counterleaf.question.question import Question
+from counterleaf.table.frames import make_frame, side_by_side
+from counterleaf.table.row_types import frame_of_rows
 from counterleaf.table.schema import Schema
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_FILE = "an answer that Explanation.save wrote"
 _COLUMNS = ("cost", "lower_bound", "label", "leaf", "confirmed")  # of to_frame, after the features
 
 
@@ -99,6 +102,12 @@ class Explanation(Sequence[Counterfactual]):
         The constraints of the query.
     cost : Cost or str, default=""
         The cost of the query; its text if the explanation was read from a file.
+    question : Question
+        The question.
+    types : mapping, default={}
+        The dtype of each column of the user's pandas table.
+    basis : Basis
+        The spreads of the data and the accuracy of the model's sums, from which a file poses the question again.
     """
 
     status: Status
@@ -113,6 +122,9 @@ class Explanation(Sequence[Counterfactual]):
     conflict: tuple[Constraint, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     cost: Any = ""
+    question: Question = field(default_factory=Question)
+    types: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    basis: Basis = field(default_factory=Basis, repr=False)
 
     @functools.cached_property
     def counterfactuals(self) -> tuple[Counterfactual, ...]:
@@ -149,10 +161,21 @@ class Explanation(Sequence[Counterfactual]):
         return self[0].cost - self.lower_bound if len(self) else 0.0
 
     @property
-    def question(self) -> tuple[str, ...]:
-        """The question as text, one string each for target, cost, constraints and margin."""
-        aim = [f"target: {self.target_text(', ')}", f"cost: {self.cost}"]
-        return *aim, *(str(one) for one in self.constraints), *([f"margin: {self.margin_text}"] if self.margin_text else [])
+    def words(self) -> tuple[str, ...]:
+        """The question as text: target (with the prices of classes), cost, constraints, margin and limits, one string each."""
+        return self.question.words(self.cost, self.target)
+
+    @property
+    def class_prices(self) -> dict[Any, float]:
+        """The classes of the target and the price of each, which is part of the cost; empty if the target is an interval."""
+        if not isinstance(self.target, tuple):
+            return {}
+        decision = self.decision
+        labels, goal = decision.model.classes.tolist(), decision.goal
+        if isinstance(decision, Decision) and decision.tree is decision.model:
+            # no row pays for a class that no leaf has, and files leave its price out
+            goal = {k: goal.get(k, 0.0) for k in set(decision.tree.value[decision.tree.leaves].tolist())}
+        return {label: goal.get(labels.index(label), 0.0) for label in self.target}
 
     @property
     def margin_text(self) -> str:
@@ -215,7 +238,7 @@ class Explanation(Sequence[Counterfactual]):
         return as_text.html(self)
 
     def to_frame(self, only_changed: bool = False) -> Any:
-        """Return the source and the counterfactuals as a pandas frame, one row each.
+        """Return the source and the counterfactuals as a pandas frame, one row each, in the dtypes of the user's table.
 
         Parameters
         ----------
@@ -225,25 +248,25 @@ class Explanation(Sequence[Counterfactual]):
         Returns
         -------
         DataFrame
-            The columns are the features, then cost, lower_bound, label, leaf and confirmed.
+            The columns are those of the source, then cost, lower_bound, label, leaf and confirmed. A column that is
+            not a feature is left out if it has one of these names.
 
         Raises
         ------
         CounterleafError
-            If a feature has the name of one of the other columns.
+            If a feature that is not left out has the name of one of the other columns.
         """
-        source = {
-            name: old for name, old in self.source_values.items() if not only_changed or any(name in c.changes for c in self)
-        }
-        taken = set(_COLUMNS) & set(source)
-        if taken:
+        check_flag(only_changed, "only_changed")
+        changed = {name for c in self for name in c.changes}
+        if taken := set(_COLUMNS) & (changed if only_changed else set(self.schema.names)):
             raise CounterleafError(f"features named {sorted(taken)} collide with columns of the result; rename them")
-        rows = [{**source, **dict(zip(_COLUMNS, (0.0, 0.0, self.source_label, None, None), strict=True))}]
-        for c in self:
-            values = {name: c.changes[name][1] if name in c.changes else old for name, old in source.items()}
-            rows.append({**values, **{name: getattr(c, name) for name in _COLUMNS}})
+        rows = frame_of_rows([self.source, *(c.row for c in self)], self.schema, self.types)
+        kept = [name for name in rows.columns if (str(name) in changed if only_changed else name not in _COLUMNS)]
+        first = dict(zip(_COLUMNS, (0.0, 0.0, self.source_label, None, None), strict=True))
+        lines = [first, *({name: getattr(c, name) for name in _COLUMNS} for c in self)]
         labels = ["source", *range(1, len(self) + 1)]
-        return make_frame(rows, index=labels, types={"leaf": "Int64", "confirmed": "boolean"})
+        more = make_frame(lines, index=labels, types={"leaf": "Int64", "confirmed": "boolean"})
+        return side_by_side(rows[kept], more)
 
     def plot(
         self,
@@ -279,7 +302,7 @@ class Explanation(Sequence[Counterfactual]):
         CounterleafError
             If this explanation cannot be drawn so, or if matplotlib is not installed.
         """
-        from counterleaf.plot import draw  # a later room
+        from counterleaf.plot import draw  # a later package
 
         return draw(self, kind, shape, features, count)
 
@@ -296,7 +319,7 @@ class Explanation(Sequence[Counterfactual]):
         CounterleafError
             If a class or a value of the source cannot be written as JSON.
         """
-        from counterleaf.storage import explanations  # a later room
+        from counterleaf.storage import explanations  # a later package
 
         return explanations.write(self)
 
@@ -321,7 +344,7 @@ class Explanation(Sequence[Counterfactual]):
         CounterleafError
             If the text is anything else.
         """
-        from counterleaf.storage import explanations  # a later room
+        from counterleaf.storage import explanations  # a later package
 
         return explanations.read(text)
 
@@ -338,9 +361,9 @@ class Explanation(Sequence[Counterfactual]):
         CounterleafError
             If a value cannot be written as JSON, or the file cannot be one.
         """
-        from counterleaf.storage.files import write  # a later room
+        from counterleaf.storage.files import path_of, write  # a later package
 
-        write(Path(path), self.to_json())
+        write(path_of(path), self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Explanation:
@@ -364,17 +387,22 @@ class Explanation(Sequence[Counterfactual]):
         Examples
         --------
         >>> import tempfile
-        >>> from counterleaf import Explanation, Tree, explain
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> from counterleaf import Explanation, explain
+        >>> from counterleaf.datasets import example_tree
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     explain(tree, [0.0, 0.0], target="yes").save(f"{folder}/answer.json")
+        ...     explain(example_tree(), [0.0, 0.0], target="yes").save(f"{folder}/answer.json")
         ...     Explanation.load(f"{folder}/answer.json").best.cost
         0.5
         """
+        from counterleaf.storage.files import contents, what_is  # a later package
+
+        content = contents(path, _FILE)
         try:
-            return cls.from_json(Path(path).read_bytes())
+            return cls.from_json(content)
         except CounterleafError as error:
-            raise CounterleafError(f"{path}: {error}") from None
+            kind = what_is(content)
+            reason = f": {error}" if kind == "an answer" else f" is {kind}; expected {_FILE}"
+            raise CounterleafError(f"{path}{reason}") from None
 
 
 def describe(
@@ -396,7 +424,12 @@ def describe(
     for k, (found, row, agrees) in enumerate(zip(certificate.answers, rows, confirmed, strict=True)):
         after = schema.values(row)
         changes = {schema.names[d]: (before[d], after[d]) for d in schema.changed(found.row, vector)}
-        origin = (certificate.owner(k).decision or decision).origin
-        place, number = int(origin[found.leaf]), None if numbers is None else numbers[k]
-        out.append(Counterfactual(row, changes, found.cost, found.bound, labels[k], place, agrees, number))
+        number, leaf = None if numbers is None else numbers[k], leaf_of(certificate, decision, k)
+        out.append(Counterfactual(row, changes, found.cost, found.bound, labels[k], leaf, agrees, number))
     return tuple(out)
+
+
+def leaf_of(certificate: Certificate | Compound, decision: Decision | ScoreDecision, k: int) -> int:
+    """Return the leaf of the model's tree that holds answer k; each search may be about a plain tree of its own."""
+    origin = (certificate.owner(k).decision or decision).origin
+    return int(origin[certificate.findings.leaves[k]])

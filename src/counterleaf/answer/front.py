@@ -1,4 +1,4 @@
-"""Fronts: the cheapest answer with one change, with two, and so on, until further changes gain nothing."""
+"""``Front``: the cheapest answer with one change, with two, and so on, until further changes gain nothing."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Front(Sequence[Counterfactual]):
         CounterleafError
             If the front is empty, or matplotlib is not installed.
         """
-        from counterleaf.plot import draw_fronts  # a later room
+        from counterleaf.plot import draw_fronts  # a later package
 
         return draw_fronts([_drawn(self)], [""])
 
@@ -201,7 +201,9 @@ class FrontPath(Sequence[Front]):
         lines = []
         for margin, front in zip(self.margins, self, strict=True):
             lines += [[f"{margin:.6g}", *line] for line in _lines(front) or [["", "", f"no row ({front.status})"]]]
-        proved = "Proved: for each margin, each row is the cheapest with its number of changes, and no row costs less."
+        proved = (
+            "Proved: for each margin, each row is the cheapest with its number of changes, and no allowed change costs less."
+        )
         doubt = "Not proved: a search stopped early, so cheaper rows may be missing."
         is_limited = any(front.status is Status.LIMIT for front in self)
         rows = _laid_out(["margin", "changes", "cost", "what changes"], lines)
@@ -243,7 +245,7 @@ class FrontPath(Sequence[Front]):
         CounterleafError
             If all fronts are empty, or matplotlib is not installed.
         """
-        from counterleaf.plot import draw_fronts  # a later room
+        from counterleaf.plot import draw_fronts  # a later package
 
         return draw_fronts([_drawn(front) for front in self], [f"margin {margin:.6g}" for margin in self.margins])
 
@@ -325,11 +327,11 @@ def _proved(front: Front, terms: Terms) -> str:
         return f"Not proved: a search stopped early, so there may be cheaper rows, and rows with fewer changes. {says}"
     first, several = len(front[0].changes), len(front) > 1
     if not first and not several:
-        return f"Proved: nothing has to change, and no change costs less. {says}"
+        return f"Proved: nothing has to change, and no allowed change costs less. {says}"
     features = "one feature" if first == 2 else f"{first - 1} features or fewer"
-    parts = [f"no change of {features} reaches the target"] * (first > 1)
+    parts = [f"no allowed change of {features} reaches the target"] * (first > 1)
     parts += ["each row is the cheapest with its number of changes"] * several
-    parts.append(f"no change costs less than {'the last row' if several else 'this one'}")
+    parts.append(f"no allowed change costs less than {'the last row' if several else 'this one'}")
     return f"Proved: {'; '.join(parts)}. {says}"
 
 

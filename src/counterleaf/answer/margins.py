@@ -1,13 +1,13 @@
-"""Explanations for several margins, from barely passing to safe."""
+"""``MarginPath``: explanations for several margins, from barely passing to safe."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.errors import CounterleafError, number
+from counterleaf.errors import CounterleafError, number, values_of
 from counterleaf.table.frames import make_frame, records, take
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class MarginPath(Sequence[Explanation]):
         for margin, answer in zip(self.margins, self, strict=True):
             if len(answer):
                 best = answer[0]
-                lines.append([f"{margin:.6g}", f"{best.cost:.4g}", str(best.label), str(len(best.changes))])
+                label = str(best.label) if best.confirmed else "NOT confirmed"
+                lines.append([f"{margin:.6g}", f"{best.cost:.4g}", label, str(len(best.changes))])
             else:
                 lines.append([f"{margin:.6g}", "", f"no row ({answer.status})", ""])
         widths = [max(len(line[k]) for line in lines) for k in range(4)]
@@ -89,7 +90,7 @@ class MarginPath(Sequence[Explanation]):
         CounterleafError
             If matplotlib is not installed.
         """
-        from counterleaf.plot import draw_margins  # a later room
+        from counterleaf.plot import draw_margins  # a later package
 
         costs = [answer[0].cost if len(answer) else None for answer in self]
         return draw_margins(self.margins, costs, [answer.lower_bound if len(answer) else None for answer in self])
@@ -97,9 +98,8 @@ class MarginPath(Sequence[Explanation]):
 
 def read_margins(margins: Any) -> list[float]:
     """Return the margins of ``explain_margins`` as numbers."""
-    if not isinstance(margins, Iterable) or isinstance(margins, (str, bytes, Mapping)):
-        raise CounterleafError(f"margins is {margins!r}; expected a list of numbers such as [0.0, 0.1, 0.2]")
-    values = [number(margin, "a margin") for margin in margins]
+    listed = values_of(margins, "margins", "a list of numbers such as [0.0, 0.1, 0.2]")
+    values = [number(margin, "a margin") for margin in listed]
     if not values:
         raise CounterleafError("margins is empty; expected at least one, such as [0.0]")
     return values

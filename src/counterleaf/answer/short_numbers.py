@@ -11,7 +11,7 @@ import numpy as np
 from counterleaf.proof.certificate import Answer
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
-from counterleaf.question.arrays import Question
+from counterleaf.question.arrays import Posed
 from counterleaf.types import Array
 
 CLOSE = 1e-3  # how far a number may be rounded, as a share of its change
@@ -103,7 +103,7 @@ def _unit(power: int) -> Decimal:
     return Decimal((0, (1,), power))
 
 
-def _partners(q: Question, places: list[int]) -> dict[int, tuple[Array, Array, float]]:
+def _partners(q: Posed, places: list[int]) -> dict[int, tuple[Array, Array, float]]:
     """Return, for each equality over several features, one number that makes up for the rounding of the others."""
     out: dict[int, tuple[Array, Array, float]] = {}
     for i in range(len(q.nodes), len(q.nodes) + q.equal):

@@ -12,11 +12,10 @@ import numpy as np
 
 from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.model.decision import Decision, Range
-from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.certificate import Status
 from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Among, Support
-from counterleaf.question.query import Probability, Value
+from counterleaf.question.query import Probability, Value, classes_in_words
 from counterleaf.search.ensembles.watching import share_above
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
 from counterleaf.table.words.values import label_of, shown
@@ -263,11 +262,14 @@ def apart(costs: Sequence[float]) -> list[str]:
 
 def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
     best = answer[0]
+    read = f"the {'tree' if answer.decision.model.is_one_tree else 'ensemble'} read from it"
+    model = "the model" if best.confirmed else read
     if not best.changes:
-        return f"Nothing has to change: the model already {_says(answer, 0, 's')}{_margin(answer)}."
+        start = "Nothing has to change" if best.confirmed else "The model does not confirm it"
+        return f"{start}: {model} already {_says(answer, 0, 's')}{_margin(answer)}."
     changes = _series([*parts, f"{_features(more, 'other')} changed as well"] if more else parts)
     start = "If" if _is_least(answer) else "The best change found before the search stopped: if"
-    return f"{start} {changes}, the model would {_instead(answer)}{_margin(answer)}."
+    return f"{start} {changes}, {model} would {_instead(answer)}{_margin(answer)}."
 
 
 def _says(answer: Explanation, k: int, ending: str = "") -> str:
@@ -281,10 +283,13 @@ def _says(answer: Explanation, k: int, ending: str = "") -> str:
 
 def _instead(answer: Explanation) -> str:
     best, target = answer[0], answer.target
-    if isinstance(target, tuple) and best.label == answer.source_label:
+    if isinstance(target, tuple) and best.label == answer.source_label and best.confirmed:
         return f"still say {best.label}"
-    before = answer.source_label if isinstance(target, tuple) else answer.source_number
-    return f"{_says(answer, 0)} instead of {said(before)}"
+    if isinstance(target, tuple):
+        other = f" instead of {answer.source_label}" if best.label != answer.source_label else ""
+        return f"{_says(answer, 0)}{other}"
+    now, before = said(best.number if isinstance(target, Probability) else best.label), said(answer.source_number)
+    return f"still {_says(answer, 0)}" if now == before else f"{_says(answer, 0)} instead of {before}"
 
 
 def _nothing_found(answer: Explanation, terms: Terms) -> str:
@@ -315,7 +320,25 @@ def _nothing_found(answer: Explanation, terms: Terms) -> str:
         why += f" ({one} leaves out the leaves that fewer rows of the data reach.)" if isinstance(one, Support) else ""
     if bounds and answer.schema.inferred:
         why += _origin_of_bounds(terms)
+    if is_reached(answer):
+        return f"The model already {_says_now(answer)}, but no change within {bounds}your constraints keeps it so. {why}{proof}"
     return f"No change within {bounds}your constraints makes the model {wanted}. {why}{proof}"
+
+
+def is_reached(answer: Explanation) -> bool:
+    """Return whether the model says already of the source what the target asks for; margins and constraints aside."""
+    target, number = answer.target, answer.source_number
+    if isinstance(target, (Probability, Value)):
+        low, high = target.at_least, target.at_most
+        return number is not None and (low is None or number >= low) and (high is None or number <= high)
+    return target is not None and answer.source_label in target
+
+
+def _says_now(answer: Explanation) -> str:
+    """Return what the model says of the source, as a verb and its object."""
+    if isinstance(answer.target, Probability):
+        return f"gives {answer.target.label} a probability of {as_number(answer.source_number or 0.0)}"
+    return f"{'predicts' if isinstance(answer.target, Value) else 'says'} {said(answer.source_label)}"
 
 
 def aimed(answer: Explanation) -> str:
@@ -344,9 +367,7 @@ def _extreme(answer: Explanation) -> str:
 def _reach(answer: Explanation) -> str:
     """Return what linear leaves can reach within the bounds of the features, if that alone rules out the target."""
     model, goal = answer.decision.model, answer.decision.goal
-    if isinstance(model, Ensemble) or not isinstance(goal, Range) or goal.output >= 0 or goal.rescale is not None:
-        return ""
-    if model.outputs is None:
+    if model.outputs is None or not isinstance(goal, Range) or goal.output >= 0 or goal.rescale is not None:
         return ""
     ends = [model.outputs.reach(model.leaves, *answer.schema.bounds(), sign, answer.schema.starts) for sign in (-1.0, 1.0)]
     low, high = -ends[0], ends[1]
@@ -358,7 +379,7 @@ def _reach(answer: Explanation) -> str:
 
 
 def _origin_of_bounds(terms: Terms) -> str:
-    return f" (The bounds are the ranges seen in the data; {terms.lift}.)"
+    return f" (Unless others were given, the bounds are the ranges seen in the data; {terms.lift}.)"
 
 
 def _is_bounded(answer: Explanation) -> bool:
@@ -373,7 +394,7 @@ def _proof(answer: Explanation, terms: Terms) -> str:
         this = "leaving the row as it is"
     pool = answer.certificate.pool
     which = ("no allowed change" if pool is None else "no other given row") + _support(answer)
-    proved = f"Proved: {which} costs less than {this} ({apart([c.cost for c in answer])[0]})"
+    proved = f"Proved: {which} costs less than {this} ({apart([c.cost for c in answer])[0]}{_prices(answer)})"
     if answer.gap > 1e-9 * abs(answer[0].cost):
         proved += f", to within {answer.gap:.1g}"
     if not answer.proof_holds:
@@ -387,6 +408,12 @@ def _proof(answer: Explanation, terms: Terms) -> str:
     return f"Not proved: the search stopped early. There may be cheaper changes{bound}. {_confirmed(answer, terms)}"
 
 
+def _prices(answer: Explanation) -> str:
+    """Return that classes have prices, which are part of every cost, if they have."""
+    prices = answer.class_prices
+    return f", prices of classes included: {classes_in_words(prices.items(), ', ')}" if any(prices.values()) else ""
+
+
 def _others(answer: Explanation) -> str:
     """Return what is proved about the alternatives, and whether there are more of them."""
     proof = answer.certificate
@@ -394,7 +421,7 @@ def _others(answer: Explanation) -> str:
     out = ""
     if len(answer) > 1 and kept:
         some = "at least one feature" if kept == 1 else f"at least {kept} of the features"
-        out = f"; each of the others is the cheapest that leaves {some} alone that an earlier one changes"
+        out = f"; each of the others is the cheapest that keeps {some} an earlier answer changes"
     elif len(answer) > 1:
         out = "; each of the others is the cheapest in a different leaf of the tree"
     if isinstance(proof, Compound) and proof.is_exhausted:
@@ -404,7 +431,7 @@ def _others(answer: Explanation) -> str:
 
 def _exhausted(answer: Explanation, kept: int) -> str:
     those = "this one changes" if len(answer) == 1 else "one of these changes"
-    return f"every other answer changes all the features that {those}" if kept == 1 else f"none leaves {kept} of them alone"
+    return f"every other answer changes all the features that {those}" if kept == 1 else f"none keeps {kept} of them"
 
 
 def _confirmed(answer: Explanation, terms: Terms) -> str:
@@ -440,7 +467,7 @@ def _margin(answer: Explanation) -> str:
 def _support(answer: Explanation) -> str:
     """Return to which leaves the proof is limited, if to some."""
     least = max((one.least for one in answer.constraints if isinstance(one, Support)), default=0)
-    leaf = "leaves" if isinstance(answer.decision.model, Ensemble) else "a leaf"
+    leaf = "a leaf" if answer.decision.model.is_one_tree else "leaves"
     return f" to {leaf} of {least} or more rows of the data" if least else ""
 
 

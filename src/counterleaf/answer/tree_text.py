@@ -1,4 +1,4 @@
-"""A tree as text: its splits as inequalities in the columns of the table."""
+"""``export_text``: a tree as text, its splits as inequalities in the columns of the table."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def export_text(
     |   |   |--- class: 1
     |   |--- petal width (cm) > 1.75
     |   |   |--- class: 2
-    >>> oblique = Tree([1, -1, -1], [2, -1, -1], [[-0.5, 2, 1], [0] * 3, [0] * 3], [-1.5, 0, 0], [0, 0, 1], ["no", "yes"])
-    >>> print(export_text(oblique, ["age", "savings", "hours"], max_terms=2))
-    |--- 2*savings + hours + 1 more term < 1.5
+    >>> from counterleaf.datasets import example_tree
+    >>> print(export_text(example_tree(), ["income", "savings"]))
+    |--- income + savings < 1
     |   |--- class: no
-    |--- 2*savings + hours + 1 more term >= 1.5
+    |--- income + savings >= 1
     |   |--- class: yes
     """
     tree, names, schema = tree_and_names(model, feature_names)

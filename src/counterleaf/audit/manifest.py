@@ -7,22 +7,22 @@ import functools
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
 from counterleaf import __version__
-from counterleaf.audit.folder import Folder, open_folder, replacing
+from counterleaf.audit.files import open_file, write_whole
+from counterleaf.audit.folder import Folder, open_folder
 from counterleaf.audit.inputs import CSV, JSON, PARQUET, Input
 from counterleaf.audit.plan import Part, Plan
-from counterleaf.audit.questions import question_in, question_out, question_words
 from counterleaf.audit.reading.source import Form, Span
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.explainer import Explainer
+from counterleaf.question.question import Question
 from counterleaf.strict_json import loads
 
-_FORMAT, _VERSION = "counterleaf-audit", 1
+_FORMAT, _VERSION = "counterleaf-audit", 2
 _LONGEST = 1 << 29  # characters of a manifest
 _SPAN = ("row", "rows", "begin", "end", "skip")
 
@@ -43,7 +43,7 @@ class Manifest:
     Parameters
     ----------
     question : dict
-        The question as JSON, see ``question_out``.
+        The question as JSON, see ``Question.to_json``.
     sentences : tuple of str
         The question in words.
     model : str
@@ -77,12 +77,12 @@ class Manifest:
             "settings": asdict(self.settings),
             "version": _VERSION,
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        return _hash(content)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The question as the arguments of ``Explainer.arrow`` and ``Explainer.explain``."""
-        return question_in(self.question)
+        """The question as an argument of ``Explainer.arrow``."""
+        return {"question": Question.from_json(json.dumps(self.question))}
 
     def difference(self, other: Manifest) -> str:
         """Return what the answers depend on and differs between two audits, "" if nothing does."""
@@ -102,13 +102,13 @@ def _contents(plan: Plan) -> list[tuple[int, str]]:
     return [(one.bytes, one.fingerprint) for one in plan.inputs]
 
 
-def describe(explainer: Explainer, model: str, question: Mapping[str, Any], plan: Plan, settings: Settings) -> Manifest:
+def describe(explainer: Explainer, model: str, question: Question, plan: Plan, settings: Settings) -> Manifest:
     """Return the manifest of a new audit; ``model`` is the JSON of the explainer."""
     versions = {"counterleaf": __version__, "python": platform.python_version()}
     versions |= {name: metadata.version(name) for name in ("numpy", "pyarrow")}
     return Manifest(
-        json.loads(json.dumps(question_out(question))),
-        tuple(question_words(question, explainer)),
+        json.loads(question.to_json()),
+        question.words(explainer.default_cost),
         digest(model),
         plan,
         settings,
@@ -140,9 +140,19 @@ def write_manifest(folder: Folder, manifest: Manifest, model: str) -> None:
         "part_rows": plan.part_rows,
         "inputs": _inputs_out(plan),
     }
+    content["sha256"] = _seal(content)
     for path, text in ((folder.model, model), (folder.manifest, json.dumps(content, indent=1))):
-        with replacing(path) as part:
-            part.write_text(text, encoding="utf-8")
+        write_whole(path, text.encode())
+
+
+def _seal(content: dict[str, Any]) -> str:
+    """Return the hash of a manifest but for the paths, since files may move, and the date."""
+    inputs = [{**one, "path": None} for one in content["inputs"]]
+    return _hash({**content, "inputs": inputs, "created": None, "sha256": None})
+
+
+def _hash(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _inputs_out(plan: Plan) -> list[dict[str, Any]]:
@@ -183,10 +193,12 @@ def read_manifest(folder: Folder | Any) -> Manifest:
     """
     folder = folder if isinstance(folder, Folder) else open_folder(folder)
     path = folder.manifest
-    if path.stat().st_size > _LONGEST:
+    with open_file(path) as file:
+        text = file.read(_LONGEST + 1)
+    if len(text) > _LONGEST:
         raise CounterleafError(f"{path} has more than {_LONGEST:,} bytes; expected the manifest of an audit")
     try:
-        content = loads(path.read_bytes().decode())
+        content = loads(text.decode())
     except (ValueError, RecursionError) as error:
         raise CounterleafError(f"{path} is not valid JSON ({flat(error)[:200]}); expected the manifest of an audit") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
@@ -196,6 +208,7 @@ def read_manifest(folder: Folder | Any) -> Manifest:
     try:
         manifest = _manifest_in(content)
         intact = manifest.run == content["run"] and manifest.plan.rows == content["rows"]
+        intact = intact and _seal(content) == content["sha256"]
         manifest.arguments  # noqa: B018  # raises if the question cannot be read
     except CounterleafError:
         raise

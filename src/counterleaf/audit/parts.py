@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-import json
+import functools
+import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
 
 from counterleaf.audit.checking.proofs import PROOF_SCHEMA, explain_rows, proofs_of
-from counterleaf.audit.folder import KEY, Folder, replacing
+from counterleaf.audit.checking.sealed import write_sealed, written_schema
+from counterleaf.audit.folder import Folder
 from counterleaf.audit.inputs import Input
 from counterleaf.audit.plan import PLACE, Part, Unit
 from counterleaf.audit.reading.source import Content, Form, batches, read
 from counterleaf.batch.arrow.step import ArrowStep
 from counterleaf.core.stopping import StoppedError
+from counterleaf.question.query import Value
 from counterleaf.table.arrow.output import with_problems
 from counterleaf.table.features import Feature
 
-COUNTS = ("rows", "already", "can", "cannot", "open", "invalid", "unconfirmed")
-_ENCODED = ("file", "leaf", "n_changed")  # columns with few different values, in addition to text
+COUNTS = ("rows", "already", "can", "cannot", "open", "invalid", "answers", "unconfirmed", "outside")
 
 
 @dataclass(frozen=True, slots=True)
 class PartRecord:
-    """What a finished part reports: its number, and its rows by the kind of their answer."""
+    """What a finished part reports: its number, its rows by the kind of their answer, and the seconds that it took.
+
+    The seconds are 0 for a part that an earlier attempt has finished.
+    """
 
     number: int
     counts: dict[str, int]
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class Task:
         Their columns.
     proofs : bool
         Whether the proofs are kept.
+    kept : tuple of str
+        The columns that the parts keep and the question does not, since their types are in inputs that are not at hand.
     """
 
     folder: str
@@ -59,6 +66,7 @@ class Task:
     inputs: tuple[Input, ...]
     forms: tuple[Form, ...]
     proofs: bool = False
+    kept: tuple[str, ...] = ()
 
     def do(self, unit: Unit, stopped: Callable[[], bool] = lambda: False) -> Iterator[PartRecord]:
         """Do the parts of a unit, and yield a record for each once its file is complete.
@@ -70,8 +78,11 @@ class Task:
         stopped : callable, optional
             Whether the work is no longer needed.
         """
+        begun = time.perf_counter()
         for part, content in self.contents(unit):
-            yield self.finish(part, content, stopped)
+            record = self.finish(part, content, stopped)
+            begun, before = time.perf_counter(), begun
+            yield replace(record, seconds=begun - before)
 
     def contents(self, unit: Unit) -> Iterator[tuple[Part, Content]]:
         """Yield the parts of a unit with their rows as they are read.
@@ -81,10 +92,10 @@ class Task:
         unit : Unit
             The parts.
         """
-        source = self.inputs[unit.parts[0].file]
-        by_row = {part.span.row: part for part in unit.parts}
-        for span, content in read(source, [part.span for part in unit.parts], list(self.wanted)):
-            yield by_row[span.row], content
+        for parts in unit.runs(self.inputs):
+            source, by_row = self.inputs[parts[0].file], {part.span.row: part for part in parts}
+            for span, content in read(source, [part.span for part in parts], list(self.wanted)):
+                yield by_row[span.row], content
 
     def finish(self, part: Part, content: Content, stopped: Callable[[], bool] = lambda: False) -> PartRecord:
         """Find the answers for the rows of a part and write them.
@@ -116,7 +127,7 @@ class Task:
             if stopped():
                 raise StoppedError
         table = pa.Table.from_batches(answers, self.schema)
-        record, folder = PartRecord(part.number, count(table)), Folder(self.folder)
+        record, folder = PartRecord(part.number, self.count(table)), Folder(self.folder)
         if self.proofs:
             self._write(folder.proofs(part.number), pa.Table.from_batches(proofs, PROOF_SCHEMA), record)
         self._write(folder.part(part.number), table, record)
@@ -138,25 +149,22 @@ class Task:
         return with_problems(found, problems, len(self.step.schema) - len(self.step.answers)) if problems else found
 
     def _write(self, path: Any, table: pa.Table, record: PartRecord) -> None:
-        about = {"run": self.run, "part": record.number, "counts": record.counts}
-        table = table.replace_schema_metadata({KEY: json.dumps(about, sort_keys=True)})
-        encoded = [field.name for field in table.schema if field.name in _ENCODED or _is_text(field)]
-        with replacing(path) as part:
-            parquet.write_table(
-                table,
-                part,
-                row_group_size=max(1, len(table)),
-                compression="zstd" if "proof" in table.schema.names else "snappy",
-                use_dictionary=encoded,
-                column_encoding={"row": "DELTA_BINARY_PACKED"},
-                write_statistics=False,
-                write_page_checksum=True,
-            )
+        write_sealed(path, table, {"run": self.run, "part": record.number, "counts": record.counts})
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of a part."""
         return pa.schema([*PLACE, *self.step.schema])
+
+    @functools.cached_property
+    def written(self) -> pa.Schema:
+        """The columns of a part as its file has them."""
+        return written_schema(self.schema)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether most of the work is Python's, row by row."""
+        return self.proofs or not self.step.is_batched
 
     @property
     def wanted(self) -> dict[str, Feature | None]:
@@ -164,46 +172,60 @@ class Task:
         features: dict[str, Feature | None] = {feature.name: feature for feature in self.step.explainer.schema}
         return {**features, **{name: None for name in (self.step.keep or pa.schema([])).names if name not in features}}
 
+    def count(self, table: Any) -> dict[str, int]:
+        """Return how many answers of a part are of each kind.
 
-def _is_text(field: pa.Field) -> bool:
-    """Whether a column holds text of which there are few, unlike proofs."""
-    return bool(pa.types.is_string(field.type)) and field.name != "proof"
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The answers.
+
+        Returns
+        -------
+        dict
+            ``already``: rows that have the target; ``can`` and ``cannot`` reach it, both proved; ``open``: the search stopped
+            before it had a proof; ``invalid`` rows; ``answers``, and those ``unconfirmed`` by the model; ``outside``: rows that
+            have the target, and that the constraints, the margin or a gain would change.
+        """
+        from pyarrow import compute
+
+        def total(mask: Any) -> int:
+            return int(compute.sum(mask.cast(pa.int64())).as_py() or 0)
+
+        same = compute.and_(compute.equal(table["status"], "optimal"), compute.equal(table["n_changed"], 0))
+        same = compute.fill_null(same, False)
+        settled = compute.is_in(table["status"], pa.array(["optimal", "infeasible"], table["status"].type))
+        had = compute.and_(settled, compute.or_(same, self._has_target(table["source_label"])))
+        found = compute.filter(table["status"], compute.invert(had)).value_counts().to_pylist()
+        kinds = {one["values"]: one["counts"] for one in found}
+        return {
+            "rows": len(table),
+            "already": total(had),
+            "can": kinds.get("optimal", 0),
+            "cannot": kinds.get("infeasible", 0),
+            "open": kinds.get("limit", 0),
+            "invalid": kinds.get("invalid", 0),
+            "answers": total(compute.is_valid(table["confirmed"])),
+            "unconfirmed": total(compute.invert(table["confirmed"])),
+            "outside": total(compute.and_(had, compute.invert(same))),
+        }
+
+    def _has_target(self, labels: Any) -> Any:
+        """Return for which rows the model already says the target, as far as their labels show it: no probability does."""
+        from pyarrow import compute
+
+        target = self.step.target
+        if isinstance(target, tuple):
+            labels = labels.cast(labels.type.value_type) if pa.types.is_dictionary(labels.type) else labels
+            texts = pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type)
+            return compute.is_in(labels, pa.array([str(one) if texts else one for one in target], labels.type))
+        if not isinstance(target, Value):
+            return pa.chunked_array([pa.array(np.zeros(len(labels), bool))])
+        low = -np.inf if target.at_least is None else target.at_least
+        high = np.inf if target.at_most is None else target.at_most
+        within = compute.and_(compute.greater_equal(labels, low), compute.less_equal(labels, high))
+        return compute.fill_null(within, False)
 
 
 def _same(value: int, n: int) -> pa.Array:
     return pa.array(np.full(n, value, np.int32))
-
-
-def count(table: Any) -> dict[str, int]:
-    """Return how many answers of a part are of each kind.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The answers.
-
-    Returns
-    -------
-    dict
-        ``already``: rows that have the target; ``can`` and ``cannot`` reach it, both proved; ``open``: the search stopped
-        before it had a proof; ``invalid`` rows; ``unconfirmed``: answers that the model does not confirm.
-    """
-    from pyarrow import compute
-
-    found = table["status"].value_counts().to_pylist()
-    kinds = {one["values"]: one["counts"] for one in found}
-    same = compute.equal(table["n_changed"], 0)
-    if "probability" not in table.schema.names:  # constraints may demand a change of a row that has the target
-        same = compute.or_(same, compute.fill_null(compute.equal(table["source_label"], table["label"]), False))
-    same = compute.and_(compute.equal(table["status"], "optimal"), same)
-    already = int(compute.sum(same.cast(pa.int64())).as_py() or 0)
-    unconfirmed = int(compute.sum(compute.invert(table["confirmed"]).cast(pa.int64())).as_py() or 0)
-    return {
-        "rows": len(table),
-        "already": already,
-        "can": kinds.get("optimal", 0) - already,
-        "cannot": kinds.get("infeasible", 0),
-        "open": kinds.get("limit", 0),
-        "invalid": kinds.get("invalid", 0),
-        "unconfirmed": unconfirmed,
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from counterleaf.table.features import Feature
 from counterleaf.table.schema import Schema
 
 PLACE = pa.schema([("file", pa.int32()), ("row", pa.int64())])  # the columns of a part that say which row a line is about
-_TOGETHER = 8  # parts of one row group that are read in one go
+TOGETHER = 8  # parts of one row group that are read in one go, where reading takes most of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,28 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Parts that one worker does in a row, because they are read together.
+    """Parts that one worker does in a row.
 
     A unit is ``sequential`` if its file has to be read from the beginning: all parts of a compressed file.
     """
 
     parts: tuple[Part, ...]
     sequential: bool = False
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of its parts."""
+        return sum(part.span.rows for part in self.parts)
+
+    def runs(self, inputs: Sequence[Input]) -> Iterator[list[Part]]:
+        """Yield the parts that are read together: those of a text file, or of the same row groups of a Parquet file."""
+
+        def where(part: Part) -> tuple[int, ...]:
+            is_parquet = inputs[part.file].kind == PARQUET
+            return (part.file, part.span.begin, part.span.end) if is_parquet else (part.file,)
+
+        for _, parts in itertools.groupby(self.parts, where):
+            yield list(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +72,13 @@ class Plan:
         """Return the number of rows of one input."""
         return sum(part.span.rows for part in self.parts if part.file == file)
 
-    def units(self, missing: Collection[int]) -> Iterator[Unit]:
-        """Yield the missing parts, those together that are read together."""
+    def units(self, missing: Collection[int], together: int = 1) -> Iterator[Unit]:
+        """Yield the missing parts: each alone, up to ``together`` of the same row groups, or all of a compressed file."""
         waiting: list[Part] = []
         for part in self.parts:
             if part.number not in missing:
                 continue
-            if waiting and not self._together(waiting, part):
+            if waiting and not self._together(waiting, part, together):
                 yield self._unit(waiting)
                 waiting = []
             waiting.append(part)
@@ -72,12 +88,12 @@ class Plan:
     def _unit(self, parts: list[Part]) -> Unit:
         return Unit(tuple(parts), self.inputs[parts[0].file].is_compressed)
 
-    def _together(self, parts: list[Part], part: Part) -> bool:
+    def _together(self, parts: list[Part], part: Part, most: int) -> bool:
         last, source = parts[-1], self.inputs[part.file]
         if last.file != part.file:
             return False
         same_groups = (last.span.begin, last.span.end) == (part.span.begin, part.span.end)
-        return source.is_compressed or (source.kind == PARQUET and same_groups and len(parts) < _TOGETHER)
+        return source.is_compressed or (source.kind == PARQUET and same_groups and len(parts) < most)
 
 
 def make_plan(inputs: Sequence[Input], schema: Schema, part_rows: int, keep: Sequence[str]) -> Plan:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from counterleaf.audit.checking.sample import SampleResult, check_sample, read_sample, write_sample
 from counterleaf.audit.engines.dask import dask
+from counterleaf.audit.engines.local import local
+from counterleaf.audit.engines.queue import Queue
 from counterleaf.audit.engines.ray import ray
 from counterleaf.audit.engines.spark import spark
-from counterleaf.audit.finished import finished
-from counterleaf.audit.folder import PARTS, PROOFS, Folder
+from counterleaf.audit.files import is_within, place
+from counterleaf.audit.finished import finished, read_part
+from counterleaf.audit.folder import Folder
 from counterleaf.audit.inputs import Input, find_inputs
-from counterleaf.audit.local import local
 from counterleaf.audit.manifest import Manifest, Settings, describe, read_manifest, write_manifest
 from counterleaf.audit.parts import COUNTS, PartRecord, Task
-from counterleaf.audit.plan import Plan, Unit, kept_columns, make_plan
+from counterleaf.audit.plan import TOGETHER, Plan, kept_columns, make_plan
 from counterleaf.batch.batch import workers
 from counterleaf.errors import CounterleafError, check_whole_number, flat
 from counterleaf.explainer import Explainer
+from counterleaf.question.question import Question
 
 PART_ROWS, SLOW_PART_ROWS = 1 << 17, 10_000  # rows of a part, by default; fewer where each row takes long
 CLUSTERS = {"spark": spark, "dask": dask, "ray": ray}
@@ -46,6 +49,8 @@ class AuditSummary:
         The check of the sample, None if all proofs are kept.
     checked_before : bool
         Whether an earlier run has checked it.
+    problem : str
+        Why the first row is invalid, if all are.
     """
 
     counts: dict[str, int]
@@ -54,6 +59,7 @@ class AuditSummary:
     checking: float
     sample: SampleResult | None
     checked_before: bool = False
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ def run_audit(
     explainer: Explainer,
     patterns: Iterable[str | os.PathLike[str]],
     out: str | os.PathLike[str],
-    question: Mapping[str, Any],
+    question: Question | Mapping[str, Any],
     *,
     part_rows: int | None = None,
     settings: Settings | None = None,
@@ -99,9 +105,9 @@ def run_audit(
     patterns : iterable of str or path-like
         Files, folders or patterns.
     out : str or path-like
-        The folder.
-    question : mapping
-        The arguments of ``Explainer.arrow`` that make up the question.
+        The folder, or an address such as ``s3://bucket/audit``.
+    question : Question or mapping
+        The question, or its parts.
     part_rows : int, optional
         The number of rows of a part.
     settings : Settings, optional
@@ -120,6 +126,7 @@ def run_audit(
         If an argument, a file or the folder does not fit.
     """
     settings, options = settings or Settings(), options or RunOptions()
+    question = question if isinstance(question, Question) else Question(**question)
     check_whole_number("part_rows", part_rows, 1)
     if options.engine not in ENGINES:
         raise CounterleafError(f"--engine is {options.engine!r}; expected {', '.join(ENGINES)}")
@@ -128,20 +135,24 @@ def run_audit(
             f"--address is {options.address!r} and --engine is local; expected --engine {', '.join(CLUSTERS)}"
         )
     jobs, folder, model = workers(options.jobs), Folder(out), explainer.to_json()
+    fresh = not folder.path.exists()  # which also finds a store that does not answer before any work
     explainer = Explainer.from_json(model)  # so that every run, engine and check has the same model
-    batched = explainer.arrow(**question).is_batched  # also finds mistakes before files are read
+    batched = explainer.arrow(question).is_batched  # also finds mistakes before files are read
     inputs = find_inputs(patterns, folder.path)
     _check_apart(inputs, folder)
     folder.create()
-    with folder.locked():
+    with contextlib.ExitStack() as refused, folder.locked():
+        if fresh:
+            refused.callback(folder.discard)  # if the files do not fit
         earlier = read_manifest(folder) if folder.manifest.exists() else None
         usual = PART_ROWS if batched and not settings.proofs else SLOW_PART_ROWS
         plan = _plan(explainer, inputs, earlier, (part_rows, usual), settings)
         manifest = describe(explainer, model, question, plan, _named(settings, plan))
         _check_earlier(folder, earlier, manifest)
         keep = kept_columns(plan.inputs, plan.forms, explainer.schema, manifest.settings.keep)
-        step = explainer.arrow(**question, keep=keep, words=settings.words)
+        step = explainer.arrow(question, keep=keep, words=settings.words)
         folder.clean()
+        refused.pop_all()
         _store(folder, earlier, manifest, model)
         task = Task(str(folder.path), manifest.run, step, plan.inputs, plan.forms, settings.proofs)
         return _run(task, folder, manifest, options, jobs)
@@ -156,9 +167,8 @@ def _named(settings: Settings, plan: Plan) -> Settings:
 
 def _check_apart(inputs: list[Input], folder: Folder) -> None:
     """Refuse to write into a folder that is searched for inputs: the next run would read the answers."""
-    here = Path(os.path.realpath(folder.path))
     for source in inputs:
-        if here in Path(os.path.realpath(source.path)).parents:
+        if is_within(place(source.path), folder.path):
             raise CounterleafError(f"{source.path} is in the folder of the audit; pass another --out")
 
 
@@ -187,11 +197,7 @@ def _check_earlier(folder: Folder, earlier: Manifest | None, manifest: Manifest)
     if what or earlier.run != manifest.run:
         which = f" ({flat('; '.join(earlier.sentences))})" if what == "another question" else ""
         raise CounterleafError(f"{folder.path} holds an audit of {what or 'another version'}{which}; pass another --out")
-    known = {folder.part(part.number).name for part in manifest.plan.parts}
-    for place in (PARTS, PROOFS):
-        for path in sorted((folder.path / place).glob("*")) if (folder.path / place).is_dir() else ():
-            if path.name not in known and not path.name.startswith("."):
-                raise CounterleafError(f"{path} is not part of the audit; remove it, or pass another --out")
+    folder.check_known({part.number for part in manifest.plan.parts}, ", or pass another --out")
 
 
 def _store(folder: Folder, earlier: Manifest | None, manifest: Manifest, model: str) -> None:
@@ -215,10 +221,10 @@ def _check_inputs(folder: Folder, plan: Plan, done: set[int]) -> None:
         raise
 
 
-def _records(task: Task, units: Iterator[Unit], options: RunOptions, jobs: int) -> Iterator[PartRecord]:
+def _records(task: Task, plan: Plan, missing: set[int], options: RunOptions, jobs: int) -> Iterator[PartRecord]:
     if options.engine == "local":
-        return local(task, units, jobs)
-    return CLUSTERS[options.engine](task, units, jobs, options.address)
+        return local(task, plan.units(missing, TOGETHER), jobs)
+    return CLUSTERS[options.engine](task, Queue(plan, missing, task.is_slow), jobs, options.address)
 
 
 def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jobs: int) -> AuditSummary:
@@ -234,7 +240,7 @@ def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jo
     options.advance(total, before)
     if missing:
         folder.sample.unlink(missing_ok=True)
-        for record in _records(task, manifest.plan.units(missing), options, jobs):
+        for record in _records(task, manifest.plan, missing, options, jobs):
             counts.update(record.counts)
             options.advance(total, counts["rows"])
         folder.clean()  # a worker that was killed may have left a file
@@ -245,4 +251,7 @@ def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jo
     if not known and not task.proofs:
         sample = check_sample(task, manifest, jobs)
         write_sample(folder, manifest, sample)
-    return AuditSummary(dict(counts), before, end - start, time.perf_counter() - end, sample, known)
+    problem = ""
+    if counts["invalid"] == counts["rows"]:
+        problem = str(read_part(folder, manifest.plan.parts[0], task)["problem"][0])
+    return AuditSummary(dict(counts), before, end - start, time.perf_counter() - end, sample, known, problem)

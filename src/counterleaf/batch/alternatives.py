@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.explanation import Explanation, leaf_of
 from counterleaf.batch.batch import Batch, Columns, Found, run
-from counterleaf.batch.ensembles import EnsembleSolver
 from counterleaf.batch.few_digits import shorten_answer
 from counterleaf.batch.progress import shown
 from counterleaf.batch.solving import Solver
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.errors import CounterleafError
-from counterleaf.model.decision import Decision
 from counterleaf.proof.certificate import Status
 from counterleaf.search.rounds import Solved
 from counterleaf.table.output import INVALID, STATUSES, Order
@@ -40,8 +38,7 @@ class Lines:
             self._add_nothing(k, status, found.lower_bound)
             return
         part = self._solver.part(self._solver.rows.codes(slice(k, k + 1))[0])
-        leaves = decision.origin[found.leaves]
-        leaves = part.model_leaves(leaves) if isinstance(decision, Decision) else leaves
+        leaves = part.model_leaves(np.array([leaf_of(certificate, decision, rank) for rank in range(len(found.leaves))]))
         for rank, (leaf, cost, bound) in enumerate(zip(leaves, found.costs, found.bounds, strict=True)):
             exact = part.schema.gather(found.points[rank])
             short = exact
@@ -98,10 +95,10 @@ def run_query(
         One line per answer.
     """
     solver, (chunk_size, progress) = make(rows), how
-    if isinstance(solver, EnsembleSolver):
-        return run_ensemble(solver, make, columns, progress)
     if solver.query.count == 1:
         return run(Batch(solver, columns), chunk_size, progress)
+    if solver.in_threads:
+        return run_ensemble(solver, make, columns, progress)
     return run_alternatives(solver, explain, make, columns, progress)
 
 
@@ -144,12 +141,12 @@ def run_alternatives(
     return _written(solver, lines, again, columns)
 
 
-def run_ensemble(solver: EnsembleSolver, again: Callable[[TableRows], Solver], columns: Columns, progress: bool) -> Any:
-    """Explain rows of an ensemble, several at a time, and return one frame.
+def run_ensemble(solver: Solver, again: Callable[[TableRows], Solver], columns: Columns, progress: bool) -> Any:
+    """Find several answers for rows of an ensemble, several rows at a time, and return one frame.
 
     Parameters
     ----------
-    solver : EnsembleSolver
+    solver : Solver
         The question and the rows.
     again : callable
         From other rows to the same question about them.
@@ -163,9 +160,9 @@ def run_ensemble(solver: EnsembleSolver, again: Callable[[TableRows], Solver], c
     DataFrame
         One line per answer.
     """
-    lines = Lines(solver, columns.short or columns.words)
-    with shown(solver.rows.n, progress) as advance:
-        for k, found in enumerate(solver.solve_all()):
+    lines, n = Lines(solver, columns.short or columns.words), solver.rows.n
+    with shown(n, progress) as advance:
+        for k, found in enumerate(solver.solved_alone(range(n), solver.rows.codes(slice(0, n)))):
             if isinstance(found, CounterleafError):
                 lines.add_problem(k, str(found))
             else:
@@ -175,7 +172,7 @@ def run_ensemble(solver: EnsembleSolver, again: Callable[[TableRows], Solver], c
 
 
 def _written(solver: Solver, lines: Lines, again: Callable[[TableRows], Solver], columns: Columns) -> Any:
-    """Return the frame of all lines; with one answer per row, it has no ranks."""
+    """Return the frame of all lines; with at most one answer per row, it has no ranks."""
     rows = solver.rows
     order = Order(np.array(lines.rows, np.int64), np.array(lines.ranks, np.int64)) if solver.query.count != 1 else None
     if not rows.n:

@@ -1,24 +1,26 @@
-"""Answers for many rows: for every row the answer that ``explain`` gives, without its proof."""
+"""``explain_many``: for every row the answer that ``explain`` gives, without its proof."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy as np
 
-from counterleaf.batch.few_digits import shorten_answer, shorten_one
+from counterleaf.answer.explanation import leaf_of
+from counterleaf.batch.few_digits import shorten_answer
 from counterleaf.batch.progress import shown
 from counterleaf.batch.shares import cost_change, costs_by_feature, shares_of
 from counterleaf.batch.solving import Solver
 from counterleaf.batch.words import ChangeWords
 from counterleaf.core.outcomes import Outcome, Outcomes
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, brief, check_flag, whole
 from counterleaf.model.decision import Range
-from counterleaf.proof.certificate import Answer, Status
-from counterleaf.search.aims import GUARDS
+from counterleaf.proof.certificate import Status
+from counterleaf.question.posing import GUARDS
+from counterleaf.search.rounds import Solved
 from counterleaf.table.arrow.output import answer_batch
 from counterleaf.table.arrow.rows import ArrowRows
 from counterleaf.table.output import COLUMNS, SHARE, STATUSES, Order, Results, results_frame
@@ -55,12 +57,9 @@ class Columns:
     @classmethod
     def read(cls, digits: Any = None, words: Any = True, shares: Any = False) -> Columns:
         """Check the options of the same names."""
-        if digits not in (None, "short", "full"):
-            raise CounterleafError(f'digits is {digits!r}; expected "short", "full" or None')
-        for name, value in (("words", words), ("shares", shares)):
-            if not isinstance(value, (bool, np.bool_)):
-                raise CounterleafError(f"{name} is {value!r}; expected True or False")
-        return cls(digits == "short", bool(words), bool(shares))
+        if digits is not None and not (isinstance(digits, str) and digits in ("short", "full")):
+            raise CounterleafError(f'digits is {brief(digits)}; expected "short", "full" or None')
+        return cls(digits == "short", check_flag(words, "words"), check_flag(shares, "shares"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,11 +80,12 @@ class Batch:
         values = solver.model.is_regression if computed else None
         self.results = Results(self.rows.n, values, columns.short, columns.words)
         self._words = ChangeWords(solver.schema) if columns.words else None
+        self._short_known: dict[int, Array] = {}  # rows of few digits of a chunk, from the searches of single rows
 
-    def answer(self, at: slice) -> None:
-        """Find the answers for a chunk of rows and add them to the results."""
+    def answer(self, at: slice, advance: Callable[[int], None]) -> None:
+        """Find the answers for a chunk of rows and add them to the results; ``advance`` takes the number of further rows."""
         codes, results, solver = self.rows.codes(at), self.results, self.solver
-        found = self._found(at, codes)
+        found = self._found(at, codes, advance)
         answered = found.leaves >= 0
         short = self._short(at, codes, found, answered)
         exact = found.points.copy(), found.costs.copy()
@@ -97,7 +97,7 @@ class Batch:
         if self.columns.short:
             self._take_back(at, codes, found, exact, answered & ~confirmed)
             confirmed |= self._confirm(at, codes, found, answered & ~confirmed)
-        may_round = self.known is None and solver.aims.may_round(solver.decision)
+        may_round = self.known is None and solver.may_round
         for k in np.flatnonzero(answered & ~confirmed).tolist() if may_round else ():
             confirmed[k] = self._clear_of_rounding(at, codes, k, found)
             short[k] = found.points[k]
@@ -105,19 +105,23 @@ class Batch:
         results.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
         results.bounds[at], results.leaves[at] = found.bounds, found.leaves
         for part, here in solver.each_part(codes, np.flatnonzero(results.status[at] != _INVALID)):
-            results.sources[at.start + here] = part.source_labels(codes[here])
+            results.sources[at.start + here] = part.source_labels(codes[here], at.start + here)
         self._note_changes(at, codes, (found.points, short), answered)
 
-    def _found(self, at: slice, codes: Array) -> Outcomes:
+    def _found(self, at: slice, codes: Array, advance: Callable[[int], None]) -> Outcomes:
         """Return what is found for each row, and note its status."""
-        status = self.results.status
+        status, self._short_known = self.results.status, {}
         if self.known is not None:
+            advance(len(codes))
             status[at], found = self.known.status[at], self.known.outcomes
             return Outcomes(*(getattr(found, name)[at] for name in ("outcome", "leaves", "costs", "bounds", "points")))
         found = self.solver.found(codes)
         status[at] = np.where(found.outcome == Outcome.FOUND, _OPTIMAL, _INFEASIBLE)
-        for k in np.flatnonzero(found.outcome == Outcome.UNANSWERED).tolist():
-            status[at.start + k] = self._alone(at.start + k, codes[k], k, found)
+        alone = np.flatnonzero(found.outcome == Outcome.UNANSWERED)
+        advance(len(codes) - len(alone))
+        for k, solved in zip(alone.tolist(), self.solver.solved_alone((at.start + alone).tolist(), codes[alone]), strict=True):
+            status[at.start + k] = self._noted(at.start + k, codes[k], k, found, solved)
+            advance(1)
         return found
 
     def _short(self, at: slice, codes: Array, found: Outcomes, answered: Array) -> Array:
@@ -128,24 +132,13 @@ class Batch:
             return self.known.short[at]
         out = found.points.copy()
         moved = answered & differs(codes, found.points).any(axis=1)
+        for k, code in self._short_known.items():
+            out[k], moved[k] = code, False
         for part, here in self.solver.each_part(codes, np.flatnonzero(moved)):
             out[here], left = part.shorten(codes[here], found.points[here])
             for k in here[left].tolist() if self.columns.short else ():
-                out[k] = self._short_alone(part, at.start + k, found.points[k])
+                out[k] = part.shortened(at.start + k, found.points[k])
         return out
-
-    def _short_alone(self, part: Solver, line: int, exact: Array) -> Array:
-        """Return one answer with few digits, as ``print`` writes it."""
-        if part.limits.pool is not None:  # given rows stay as they are
-            return exact
-        if part.decision.curved or part.is_split or part.limits.near is not None:  # only the search knows the whole problem
-            proof, _ = part.certified(self.rows.one(line))
-            return shorten_answer(part.schema, proof) if len(proof.answers) else exact
-        source, row = part.aims.locate(self.rows.one(line)), part.spread(exact[None])[0]
-        aim = part.each[int(part.lines_of(source.vector[None])[0])]
-        problem, leaf = aim.problem_of(source, part.query), aim.decision.tree.leaf_of(row)
-        cost = float(problem.cost_of(row[None])[0] + problem.question.nodes["below"][leaf])
-        return shorten_one(part.schema, problem, Answer(leaf, row, cost, cost))
 
     def _replace(self, codes: Array, found: Outcomes, short: Array, answered: Array) -> Array:
         """Put the rows of few digits in place of the answers; return which of them survive rounding by other programs."""
@@ -171,30 +164,35 @@ class Batch:
         """Solve a row whose answer the model refutes again, further from the splits; return whether it confirms that."""
         line, only = at.start + k, np.arange(len(codes)) == k
         for guard in () if line in self.results.problems else GUARDS:
-            self.results.status[line] = self._alone(line, codes[k], k, found, guard)
+            solved = self.solver.solved(line, codes[k], guard)
+            self.results.status[line] = self._noted(line, codes[k], k, found, solved, guard)
             if self.results.labels is not None:
                 self._note_labels(at, codes, found.points, only)
             if self._confirm_alone(line, codes[k], found.points[k], int(found.leaves[k])):
                 return True
         return False
 
-    def _alone(self, line: int, code: Array, k: int, found: Outcomes, guard: float = 0.0) -> int:
-        """Solve one row as ``explain`` does; write into ``found`` at k and return the place of the status."""
+    def _noted(
+        self, line: int, code: Array, k: int, found: Outcomes, solved: Solved | CounterleafError, guard: float = 0.0
+    ) -> int:
+        """Write what the search for one row found into ``found`` at k, and return the place of its status."""
         found.bounds[k] = found.bounds[k] if guard else np.nan
-        try:
-            part = self.solver.part(code)
-            certificate, decision = part.certified(self.rows.one(line), guard)
-        except CounterleafError as error:
-            self.results.problems[line] = str(error)
+        if isinstance(solved, CounterleafError):
+            self.results.problems[line] = str(solved)
             return _INVALID
+        part, (certificate, decision) = self.solver.part(code), solved
         answer = certificate.findings
         if guard and not len(answer.leaves):
             return int(self.results.status[line])  # the answer that was found stays
         found.bounds[k] = answer.lower_bound
         if len(answer.leaves):
-            leaf = part.model_leaves(decision.origin[answer.leaves[:1]])[0]
+            leaf = part.model_leaves(np.array([leaf_of(certificate, decision, 0)]))[0]
             found.leaves[k], found.costs[k], found.bounds[k] = leaf, answer.costs[0], answer.bounds[0]
             found.points[k] = part.schema.gather(answer.points[0])
+            if part.digits_by_proof and (self.columns.short or (self.columns.words and part.words_by_proof)):
+                self._short_known[k] = (
+                    found.points[k].copy() if certificate.pool is not None else shorten_answer(part.schema, certificate)
+                )
         return list(Status).index(answer.status)
 
     def _note_labels(self, at: slice, before: Array, after: Array, answered: Array) -> None:
@@ -204,13 +202,17 @@ class Batch:
         for part, here in self.solver.each_part(before, np.flatnonzero(answered)):
             points = part.spread(after[here])
             targets = part.lines_of(part.sources(before[here]))
-            classes = self.solver.model.classes.tolist()
-            for k, label, place in zip(here.tolist(), part.decision.labels(points), targets.tolist(), strict=True):
+            classes, said = self.solver.model.classes.tolist(), part.labels(points)
+            for k, label in zip(here.tolist(), said, strict=True):
                 labels[at.start + k] = label
-                reached = isinstance(decision.goal, Range) or label in {classes[t] for t in self.solver.targets[place]}
-                self.results.reached[at.start + k] = reached
+            if isinstance(decision.goal, Range):
+                self.results.reached[at.start + here] = True
+            else:
+                wanted = [{classes[t] for t in target} for target in self.solver.class_costs]
+                pairs = zip(said, targets.tolist(), strict=True)
+                self.results.reached[at.start + here] = [label in wanted[place] for label, place in pairs]
             if decision.predicted >= 0:
-                self.results.probabilities[at.start + here] = part.decision.numbers(points)
+                self.results.probabilities[at.start + here] = part.numbers(points)
 
     def _note_changes(self, at: slice, before: Array, after: tuple[Array, Array], answered: Array) -> None:
         """Count the changed features of each row and keep their new codes; ``after`` are those, and those of few digits."""
@@ -290,10 +292,8 @@ def check(names: Sequence[str], chunk_size: Any, shares: bool = False) -> None:
     )
     if taken:
         raise CounterleafError(f"features named {sorted(taken)} collide with columns of the result; rename them")
-    if chunk_size is not None and (
-        isinstance(chunk_size, bool) or not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1
-    ):
-        raise CounterleafError(f"chunk_size is {chunk_size!r}; expected a number of rows from 1, or None")
+    if chunk_size is not None and not whole(chunk_size, 1):
+        raise CounterleafError(f"chunk_size is {brief(chunk_size)}; expected a number of rows from 1, or None")
 
 
 def run(batch: Batch, chunk: int | None, progress: bool, order: Order | None = None) -> Any:
@@ -302,8 +302,7 @@ def run(batch: Batch, chunk: int | None, progress: bool, order: Order | None = N
     with shown(n, progress) as advance:
         for start in range(0, n, size):
             at = slice(start, min(start + size, n))
-            batch.answer(at)
-            advance(at.stop - at.start)
+            batch.answer(at, advance)
     if isinstance(batch.rows, ArrowRows):
         return answer_batch(batch.results, batch.rows, model.classes, model.value)
     return results_frame(batch.results, batch.rows, model.classes, model.value, order)
@@ -313,7 +312,7 @@ def workers(n_jobs: Any) -> int:
     """Return the number of threads; as in scikit-learn, -1 is every core and -2 all but one."""
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise CounterleafError(f"n_jobs is {n_jobs!r}; expected a number of workers from 1, or -1 for every core")
+    if not whole(n_jobs, -(1 << 62)) or n_jobs == 0:
+        raise CounterleafError(f"n_jobs is {brief(n_jobs)}; expected a number of workers from 1, or -1 for every core")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(int(n_jobs), _MOST_THREADS) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))

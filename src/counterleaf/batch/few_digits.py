@@ -16,7 +16,7 @@ from counterleaf.proof.problem import Problem
 from counterleaf.question.arrays import Form
 from counterleaf.question.constraints.lowering import Limits
 from counterleaf.question.query import Query
-from counterleaf.search.aims import Aim
+from counterleaf.search.tree import TreeTarget
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
@@ -35,9 +35,9 @@ Moved = tuple[Array, Array]  # of the numbers that may be rounded: their rows an
 class FewDigits:
     """Rounds the answers to one target."""
 
-    def __init__(self, aim: Aim, query: Query) -> None:
-        self.decision, self.schema, self.prices = aim.decision, aim.search.schema, query.prices
-        self.tree, self.splits = aim.decision.tree, aim.search.splits(query.margin)
+    def __init__(self, target: TreeTarget, query: Query) -> None:
+        self.decision, self.schema, self.prices = target.decision, target.search.schema, query.prices
+        self.tree, self.splits = target.decision.tree, target.search.splits(query.margin)
         # tangents and the margin of an oblique split do not show in the leaf of a row
         self.alone = self.decision.curved or (self.splits.oblique and bool(self.splits.margins.any()))
         self._ends: dict[int, tuple[Array, Array]] = {}

@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from counterleaf.errors import check_flag
+
 _DELAY = 1.0  # seconds before a bar is worth showing
 
 
 @contextmanager
 def shown(total: int, wanted: bool) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with the number of further rows that are done."""
-    if not wanted or not sys.stderr.isatty():
+    if not check_flag(wanted, "progress") or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console

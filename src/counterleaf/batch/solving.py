@@ -6,26 +6,32 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from counterleaf import _core
 from counterleaf.batch.axis_aligned import AxisAlignedTree, axis_aligned_tree
-from counterleaf.batch.few_digits import FewDigits, steps
+from counterleaf.batch.few_digits import FewDigits, shorten_one, steps
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
+from counterleaf.model.decision import Decision, Goal, Reached
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.tree import Tree
+from counterleaf.proof.certificate import Answer
 from counterleaf.question.constraints.cases import cases
 from counterleaf.question.constraints.kinds import Limit
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
-from counterleaf.search.aims import Aim, Aims
 from counterleaf.search.prepared import RecentValues
 from counterleaf.search.rounds import Solved, solve
+from counterleaf.search.targets import Targets
+from counterleaf.search.tree import TreeTarget, TreeTargets
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
@@ -35,36 +41,95 @@ _NUMBERS = 1 << 19  # numbers in the arrays of one chunk of rows
 Parts = Callable[[tuple[str, ...]], Any]  # from the names of missing numbers to the explainer of rows that lack them
 
 
-class Solver:
+class Solver(ABC):
     """One query about many rows.
 
-    Rows that lack the same numbers have a solver of their own, made by ``parts``.
+    Rows with the same missing numbers have a solver of their own, made by ``parts``.
     """
 
+    in_threads: ClassVar[bool]  # whether rows that are solved alone are solved several at a time
+    words_by_proof: ClassVar[bool]  # whether words are put with the digits that the proof of each answer allows
+    targets: Targets
+    model: Tree | Ensemble
+    decision: Reached  # what is decided for the first target
+    class_costs: list[dict[int, float]]  # the classes to reach, with their costs; one per class of the row without a target
+
     def __init__(
-        self, aims: Aims, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
+        self, targets: Targets, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
     ) -> None:
-        self.aims, self.adapter, self.rows, self.query, self.threads = aims, adapter, rows, query, threads
+        self.targets, self.adapter, self.rows, self.query, self.threads = targets, adapter, rows, query, threads
         self.parts, self._made = None if adapter.routes is None else parts, RecentValues()
-        self.schema, self.model = aims.schema, aims.tree
+        self.schema, self.model = targets.schema, adapter.tree
         by_class = query.target is None and not self.model.is_regression
-        sources = range(len(self.model.classes)) if by_class else (0,)  # without a target, one per class of the row
-        self.each = [aims.at(aims.goal(query, source), support=query.support) for source in sources]
-        self.search, self.decision = self.each[0].search, self.each[0].decision
-        self.tree = self.search.tree
-        self.apart = any(aim.search is not self.search for aim in self.each)  # the targets have trees of their own
-        self.targets = [aim.decision.target for aim in self.each]
-        nodes = [aim.search.aim(aim.decision.target, query.margin).nodes for aim in self.each]
-        split = cases(query.constraints, self.schema)
+        self._decide([targets.goal(query, source) for source in (range(len(self.model.classes)) if by_class else (0,))])
+        split = cases(query.constraints, self.schema, singly=targets.splits_implications)
         limits = [lower_constraints(case, self.schema, self._neutral()) for case in split]  # finds mistakes before the work
-        self.is_split, self.constraints, self.limits = len(split) > 1, split[0], limits[0]
-        self.limit = float(np.finfo(self.tree.dtype).max)
-        self.axis_aligned = self._axis_aligned()
-        # the least class cost below each node, one line per target
-        self.least = np.stack([one["below"] for one in nodes[: 1 if self.apart else None]])
+        self.cases, self.is_split, self.constraints, self.limits = split, len(split) > 1, split[0], limits[0]
+        self.limit = float(np.finfo(self.model.dtype).max)
         numbers = [isinstance(feature, Numeric) for feature in self.schema]
         self._may_be_missing = np.array(numbers) & (self.parts is not None)
         self.leaves_out = self.parts is not None and adapter.leaves_out
+
+    @abstractmethod
+    def _decide(self, goals: list[Goal]) -> None:
+        """Set what is decided for each target."""
+
+    @property
+    def chunk(self) -> int:
+        """The number of rows to take at once, so that the arrays fit into the processor's caches."""
+        return max(32, min(32768, _NUMBERS // (2 * self.schema.width)))
+
+    @property
+    @abstractmethod
+    def alone(self) -> bool:
+        """Whether each row needs a search of its own."""
+
+    @property
+    @abstractmethod
+    def digits_by_proof(self) -> bool:
+        """Whether only the search of a row knows the whole problem that its answer solves, and so how to round it."""
+
+    @functools.cached_property
+    def may_round(self) -> bool:
+        """Whether the model may refute an answer to one of the targets, see ``Targets``."""
+        return self.targets.may_round(self.decision)
+
+    @abstractmethod
+    def found(self, codes: Array) -> Outcomes:
+        """Find the cheapest answer of every row; rows that need a search of their own remain UNANSWERED."""
+
+    def solved_alone(self, lines: Iterable[int], codes: Array) -> Iterator[Solved | CounterleafError]:
+        """Yield what a search of its own finds for each of some rows, in order, or why the row cannot be explained."""
+        for line, code in zip(lines, codes, strict=True):
+            yield self.solved(line, code)
+
+    def shorten(self, codes: Array, points: Array) -> tuple[Array, Array]:
+        """Return answers with few digits, and which of them need a closer look; as they are if proofs tell their digits."""
+        return points.copy(), np.zeros(len(points), bool)
+
+    def shortened(self, line: int, exact: Array) -> Array:
+        """Return an answer that needs a closer look with few digits, as ``print`` writes it."""
+        return exact
+
+    @abstractmethod
+    def survives(self, codes: Array, points: Array) -> Array:
+        """Return which answers stay valid when their numbers are rounded as other programs do."""
+
+    def model_leaves(self, leaves: Array) -> Array:
+        """Return the leaves of the model itself in place of those of one expanded for missing values."""
+        return leaves
+
+    @abstractmethod
+    def _classes_of(self, sources: Array) -> Array:
+        """Return the place of the class of each row, given as variables."""
+
+    def labels(self, rows: Array) -> list[Any]:
+        """Return the class of each row, given as variables, or its value for regression."""
+        return self.decision.labels(rows)
+
+    def numbers(self, rows: Array) -> list[float] | None:
+        """Return the probability or value of each row that the target is about; None if it is about classes."""
+        return self.decision.numbers(rows)
 
     def _neutral(self) -> Array:
         """Return a row that widens no bounds and has no missing value."""
@@ -72,6 +137,146 @@ class Solver:
         out = np.clip(np.zeros((1, self.schema.width)), lower, upper)
         out[0, self.schema.starts[:-1][[not isinstance(feature, Numeric) for feature in self.schema]]] = 1.0
         return out
+
+    def gappy_parts(self, codes: Array, lines: Array) -> Iterator[tuple[Self, Array]]:
+        """Yield those of some lines with missing numbers, as the lines that miss the same ones and the batch of these."""
+        if not len(lines) or not (self._may_be_missing.any() or self.leaves_out):
+            return
+        gaps = np.isnan(codes[lines]) & self._may_be_missing
+        left = gaps.any(axis=1) | self.leaves_out
+        if not left.any():
+            return
+        patterns, which = np.unique(gaps[left], axis=0, return_inverse=True)
+        for k in range(len(patterns)):
+            here = lines[left][which.ravel() == k]
+            with contextlib.suppress(CounterleafError):  # the rows are then refused one by one
+                yield self.part(codes[here[0]]), here
+
+    def part(self, code: Array) -> Self:
+        """Return the batch of the rows with the same missing numbers as this one."""
+        names = tuple(self.schema.names[d] for d in np.flatnonzero(np.isnan(code) & self._may_be_missing).tolist())
+        if self.parts is None or not (names or self.leaves_out):
+            return self
+        parts = self.parts
+
+        def make() -> Any:
+            made = parts(names)
+            query = replace(self.query, prices=made._prices(self.query.cost))
+            return type(self)(made._targets, made._adapter, self.rows, query, self.threads)
+
+        found: Self = self._made.get(names, make)
+        return found
+
+    def each_part(self, codes: Array, lines: Array) -> Iterator[tuple[Self, Array]]:
+        """Yield some lines as those with the same missing numbers, each with its solver."""
+        left = np.zeros(len(codes), bool)
+        left[lines] = True
+        for part, here in self.gappy_parts(codes, lines):
+            left[here] = False
+            yield part, here
+        if left.any():
+            yield self, np.flatnonzero(left)
+
+    def source_labels(self, codes: Array, lines: Array) -> Array:
+        """Return the place of the class of each row, or its value for regression; -1 or NaN for rows that are invalid.
+
+        A pipeline, or a model with a ``predict`` of its own, says it of the rows of the table at ``lines``.
+        """
+        known = self._labels_of_tree(codes)
+        if not self.adapter.labels_sources or not len(lines):
+            return known
+        try:
+            said = self.adapter.predictions_many(self.rows, lines, (codes, codes))
+        except CounterleafError:  # the model fails on some row
+            said = np.full(len(lines), None, object)
+            for k, line in enumerate(lines.tolist()):
+                with contextlib.suppress(CounterleafError):
+                    said[k] = self.adapter.predictions(self.spread(codes[[k]]), [self.rows.one(line)])[0]
+        if known.dtype == float:
+            said = said.astype(float)
+            return np.where(np.isclose(said, known, rtol=1e-9, atol=1e-9) | np.isnan(known), known, said)
+        places = {label: k for k, label in enumerate(self.model.classes.tolist())}
+        return np.array([places.get(label, -1) for label in said.tolist()])
+
+    def _labels_of_tree(self, codes: Array) -> Array:
+        good, regression = np.flatnonzero(self.fit(codes)), self.model.is_regression
+        out = np.full(len(codes), np.nan) if regression else np.full(len(codes), -1)
+        if len(good):
+            rows = self.spread(codes if len(good) == len(codes) else codes[good])
+            out[good] = self.labels(rows) if regression else self._classes_of(rows)
+        return out
+
+    def limits_of(self, sources: Array) -> Limits | None:
+        """Return the limits of each source; None if they make no sense for one of them, so that each is solved alone."""
+        try:
+            return lower_constraints(self.constraints, self.schema, sources)
+        except CounterleafError:
+            return None
+
+    def lines_of(self, sources: Array) -> Array:
+        """Return the place of the target of each row, given as variables: its class, if every class has its own target."""
+        return np.zeros(len(sources), np.int64) if len(self.class_costs) == 1 else self._classes_of(sources)
+
+    def solved(self, line: int, code: Array, guard: float = 0.0) -> Solved | CounterleafError:
+        """Return what a search of its own finds for one row, or why the row cannot be explained."""
+        try:
+            return self.part(code).certified(self.rows.one(line), guard)
+        except CounterleafError as error:
+            return error
+
+    def certified(self, row: Any, guard: float = 0.0) -> Solved:
+        """Solve one row as ``explain`` does."""
+        until = math.inf if self.query.time_limit is None else time.perf_counter() + self.query.time_limit
+        return solve(self.targets, self.targets.locate(row), self.query, until, guard=guard)
+
+    def sources(self, codes: Array) -> Array:
+        """Return the rows as variables, with zeros in place of invalid rows."""
+        return self.spread(np.where(self.fit(codes)[:, None], codes, 0.0))
+
+    def fit(self, codes: Array) -> Array:
+        """Return which rows have no number that the model does not take, and a missing one only where the schema allows it."""
+        missing = [d for d, name in enumerate(self.schema.names) if name in self.schema.gaps]
+        if missing:
+            codes = codes.copy()
+            lower, upper = (end[self.schema.starts[missing]] for end in self.schema.bounds())
+            beyond = ((codes[:, missing] < lower) | (codes[:, missing] > upper)) & (not self.schema.inferred)
+            codes[:, missing] = np.where(beyond, np.inf, np.nan_to_num(codes[:, missing], nan=0.0, posinf=np.inf))
+        return np.asarray(np.abs(codes).max(axis=1) <= self.limit)
+
+    def spread(self, codes: Array) -> Array:
+        """Return codes as variables."""
+        return codes if self.schema.numeric else self.schema.spread(codes)
+
+
+class TreeSolver(Solver):
+    """One query about many rows of a tree."""
+
+    in_threads, words_by_proof = False, False
+    targets: TreeTargets
+    model: Tree
+    decision: Decision
+
+    def __init__(
+        self,
+        targets: TreeTargets,
+        adapter: ModelAdapter,
+        rows: TableRows,
+        query: Query,
+        threads: int,
+        parts: Parts | None = None,
+    ) -> None:
+        super().__init__(targets, adapter, rows, query, threads, parts)
+        self.axis_aligned = self._axis_aligned()
+        # the least class cost below each node, one line per target
+        alike = self.each[: 1 if self.apart else None]
+        below = [one.search.target(one.decision.target, query.margin).nodes["below"] for one in alike]
+        self.least = np.stack(below)
+
+    def _decide(self, goals: list[Goal]) -> None:
+        self.each = [self.targets.at(goal, support=self.query.support) for goal in goals]
+        self.search, self.decision = self.each[0].search, self.each[0].decision
+        self.apart = any(target.search is not self.search for target in self.each)  # the targets have trees of their own
+        self.class_costs = [target.decision.target for target in self.each]
 
     def _axis_aligned(self) -> AxisAlignedTree | None:
         """Return the prepared tree if it is axis-aligned and only single features are limited, else None.
@@ -105,8 +310,8 @@ class Solver:
 
     @property
     def chunk(self) -> int:
-        """The number of rows to take at once, so that the arrays fit into the processor's caches."""
-        per_row = len(self.schema) if self.axis_aligned is not None else 2 * self.schema.width
+        """The number of rows to take at once; boxes need fewer numbers for each."""
+        per_row = 2 * self.schema.width if self.axis_aligned is None else len(self.schema)
         return max(32, min(32768, _NUMBERS // per_row))
 
     def found(self, codes: Array) -> Outcomes:
@@ -120,46 +325,8 @@ class Solver:
         return found
 
     def solve(self, codes: Array) -> Outcomes:
-        """Find the cheapest leaves of rows without gaps."""
+        """Find the cheapest leaves of rows without missing values."""
         return self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
-
-    def gappy_parts(self, codes: Array, lines: Array) -> Iterator[tuple[Solver, Array]]:
-        """Yield those of some lines that lack numbers, as the lines that lack the same ones and the batch of these."""
-        if not len(lines) or not (self._may_be_missing.any() or self.leaves_out):
-            return
-        gaps = np.isnan(codes[lines]) & self._may_be_missing
-        left = gaps.any(axis=1) | self.leaves_out
-        if not left.any():
-            return
-        patterns, which = np.unique(gaps[left], axis=0, return_inverse=True)
-        for k in range(len(patterns)):
-            here = lines[left][which.ravel() == k]
-            with contextlib.suppress(CounterleafError):  # the rows are then refused one by one
-                yield self.part(codes[here[0]]), here
-
-    def part(self, code: Array) -> Solver:
-        """Return the batch of the rows that lack the same numbers as this one."""
-        names = tuple(self.schema.names[d] for d in np.flatnonzero(np.isnan(code) & self._may_be_missing).tolist())
-        if self.parts is None or not (names or self.leaves_out):
-            return self
-        parts = self.parts
-
-        def make() -> Solver:
-            made = parts(names)
-            query = replace(self.query, prices=made._prices(self.query.cost))
-            return type(self)(made._aims, made._adapter, self.rows, query, self.threads)
-
-        return self._made.get(names, make)
-
-    def each_part(self, codes: Array, lines: Array) -> Iterator[tuple[Solver, Array]]:
-        """Yield some lines as those that lack the same numbers, each with its solver."""
-        left = np.zeros(len(codes), bool)
-        left[lines] = True
-        for part, here in self.gappy_parts(codes, lines):
-            left[here] = False
-            yield part, here
-        if left.any():
-            yield self, np.flatnonzero(left)
 
     def shorten(self, codes: Array, points: Array) -> tuple[Array, Array]:
         """Return answers with few digits, and which of them need a closer look, see ``FewDigits``."""
@@ -173,6 +340,16 @@ class Solver:
                 short, left[here] = few.shorten(sources, exact, limits)
                 out[here] = short if self.schema.numeric else self.schema.gather(short)
         return out, left
+
+    def shortened(self, line: int, exact: Array) -> Array:
+        """Return one answer with few digits, as ``print`` writes it."""
+        if self.limits.pool is not None:  # given rows stay as they are
+            return exact
+        source, row = self.targets.locate(self.rows.one(line)), self.spread(exact[None])[0]
+        target = self.each[int(self.lines_of(source.vector[None])[0])]
+        problem, leaf = target.problem_of(source, self.query), target.decision.tree.leaf_of(row)
+        cost = float(problem.cost_of(row[None])[0] + problem.question.nodes["below"][leaf])
+        return shorten_one(self.schema, problem, Answer(leaf, row, cost, cost))
 
     def survives(self, codes: Array, points: Array) -> Array:
         """Return which answers stay valid when their numbers are rounded as other programs do, see ``FewDigits``."""
@@ -188,17 +365,8 @@ class Solver:
             few = self._made.get(("few", place), functools.partial(FewDigits, self.each[place], self.query))
             yield few, np.flatnonzero(lines == place) if self.apart else np.arange(len(codes))
 
-    def source_labels(self, codes: Array) -> Array:
-        """Return the place of the class of each row, or its value for regression; -1 or NaN for rows that are invalid."""
-        good, regression = np.flatnonzero(self.fit(codes)), self.model.is_regression
-        out = np.full(len(codes), np.nan) if regression else np.full(len(codes), -1)
-        if len(good):
-            rows = self.spread(codes if len(good) == len(codes) else codes[good])
-            out[good] = self.decision.labels(rows) if regression else self._classes_of(rows)
-        return out
-
     def model_leaves(self, leaves: Array) -> Array:
-        """Return the leaves of the model's tree in place of those of a tree expanded for gaps."""
+        """Return the leaves of the model's tree in place of those of a tree expanded for missing values."""
         origin = self.adapter.origin
         return leaves if origin is None else np.asarray(np.where(leaves >= 0, origin[leaves], -1))
 
@@ -222,7 +390,7 @@ class Solver:
         """Solve each row within its own limits."""
         limits = self.limits_of(self.sources(codes))
         if limits is None:
-            return _unsolved(codes)
+            return unsolved(codes)
         bounds = limits.lower, limits.upper
         return tree.cheapest(codes, self.least, self._target_lines(codes), *bounds, self.limit, threads=self.threads)
 
@@ -234,20 +402,9 @@ class Solver:
         number = [isinstance(feature, Numeric) for feature in self.schema]
         return np.asarray((((codes < lower) | (codes > upper)) & number).any(axis=1))
 
-    def limits_of(self, sources: Array) -> Limits | None:
-        """Return the limits of each source; None if they make no sense for one of them, so that each is solved alone."""
-        try:
-            return lower_constraints(self.constraints, self.schema, sources)
-        except CounterleafError:
-            return None
-
     def _target_lines(self, codes: Array) -> Array:
         """Return the place of each row's target among the targets."""
         return self.lines_of(self.sources(codes))
-
-    def lines_of(self, sources: Array) -> Array:
-        """Return the place of the target of each row, given as variables: its class, if every class has its own target."""
-        return np.zeros(len(sources), np.int64) if len(self.targets) == 1 else self._classes_of(sources)
 
     def _classes_of(self, sources: Array) -> Array:
         """Return the place of the class of each row, given as variables."""
@@ -257,6 +414,16 @@ class Solver:
             return np.asarray(known)
         return np.asarray(np.where(known < 0, self.model.outputs.at(leaves, sources).argmax(axis=1), known))
 
+    @functools.cached_property
+    def may_round(self) -> bool:
+        """Whether the model may refute an answer to one of the targets, see ``TreeTargets``."""
+        return any(self.targets.may_round(target.decision) for target in self.each)
+
+    @property
+    def digits_by_proof(self) -> bool:
+        """Whether only the search of a row knows the whole problem that its answer solves, and so how to round it."""
+        return self.words_by_proof or self.decision.curved or self.is_split or self.limits.near is not None
+
     @property
     def alone(self) -> bool:
         """Whether each row needs a search of its own: its answer is one of given rows, or it has a time limit or tangents."""
@@ -265,7 +432,7 @@ class Solver:
 
     def _by_search(self, codes: Array) -> Outcomes:
         """Search for all valid rows in one call; leave the others, or all of them, to be solved alone."""
-        out = _unsolved(codes)
+        out = unsolved(codes)
         lines = np.flatnonzero(self.fit(codes))
         if self.alone or not len(lines):
             return out
@@ -274,50 +441,28 @@ class Solver:
         if not self.apart:
             self._search_together(out, lines, sources, places, self.each[0])
             return out
-        for place, aim in enumerate(self.each):
+        for place, target in enumerate(self.each):
             here = np.flatnonzero(places == place)
             if len(here):
-                self._search_together(out, lines[here], sources[here], np.zeros(len(here), np.int64), aim)
+                self._search_together(out, lines[here], sources[here], np.zeros(len(here), np.int64), target)
         return out
 
-    def _search_together(self, out: Outcomes, lines: Array, sources: Array, places: Array, aim: Aim) -> None:
+    def _search_together(self, out: Outcomes, lines: Array, sources: Array, places: Array, target: TreeTarget) -> None:
         """Search for some rows in one call; ``places`` are those of their targets."""
         limits = self.limits_of(sources) if self.constraints else None
         if self.constraints and limits is None:
             return
-        targets = [aim.decision.target] if self.apart else self.targets
+        targets = [target.decision.target] if self.apart else self.class_costs
         budget = _core.Budget(1, self.query.max_nodes, stop=current())
-        begun = sources, aim.search.tree.apply(sources), places
-        found = aim.search.find_many(begun, self.query, targets, limits, budget, self.threads)
-        leaves = np.where(found.leaves >= 0, aim.decision.origin[found.leaves], -1)
+        begun = sources, target.search.tree.apply(sources), places
+        found = target.search.find_many(begun, self.query, targets, limits, budget, self.threads)
+        leaves = np.where(found.leaves >= 0, target.decision.origin[found.leaves], -1)
         points = self.schema.gather(found.points)
         put(out, lines, Outcomes(found.outcome, leaves, found.costs, found.bounds, points))
 
-    def certified(self, row: Any, guard: float = 0.0) -> Solved:
-        """Solve one row as ``explain`` does."""
-        until = math.inf if self.query.time_limit is None else time.perf_counter() + self.query.time_limit
-        return solve(self.aims, self.aims.locate(row), self.query, until, guard=guard)
 
-    def sources(self, codes: Array) -> Array:
-        """Return the rows as variables, with zeros in place of invalid rows."""
-        return self.spread(np.where(self.fit(codes)[:, None], codes, 0.0))
-
-    def fit(self, codes: Array) -> Array:
-        """Return which rows have no number that the model does not take, and a missing one only where there are gaps."""
-        missing = [d for d, name in enumerate(self.schema.names) if name in self.schema.gaps]
-        if missing:
-            codes = codes.copy()
-            lower, upper = (end[self.schema.starts[missing]] for end in self.schema.bounds())
-            beyond = ((codes[:, missing] < lower) | (codes[:, missing] > upper)) & (not self.schema.inferred)
-            codes[:, missing] = np.where(beyond, np.inf, np.nan_to_num(codes[:, missing], nan=0.0, posinf=np.inf))
-        return np.asarray(np.abs(codes).max(axis=1) <= self.limit)
-
-    def spread(self, codes: Array) -> Array:
-        """Return codes as variables."""
-        return codes if self.schema.numeric else self.schema.spread(codes)
-
-
-def _unsolved(codes: Array) -> Outcomes:
+def unsolved(codes: Array) -> Outcomes:
+    """Return outcomes without answers."""
     n = len(codes)
     nothing = np.full(n, -1), np.full(n, np.nan), np.full(n, np.nan), np.full(codes.shape, np.nan)
     return Outcomes(np.full(n, Outcome.UNANSWERED, np.int8), *nothing)

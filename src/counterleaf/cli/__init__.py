@@ -1,4 +1,4 @@
-"""The command ``counterleaf``. Results go to stdout; progress goes to stderr, and only on a terminal."""
+"""The command ``counterleaf``: results go to stdout, progress goes to stderr, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import typer
 
 from counterleaf.cli.commands.audits.audit import audit
 from counterleaf.cli.commands.audits.report import report
-from counterleaf.cli.commands.bench import bench
 from counterleaf.cli.commands.convert import convert
 from counterleaf.cli.commands.demo import demo
 from counterleaf.cli.commands.explain import explain
 from counterleaf.cli.commands.explore import explore
 from counterleaf.cli.commands.inspect import inspect
-from counterleaf.cli.commands.reproduce import reproduce
 from counterleaf.cli.commands.train import train
 from counterleaf.cli.commands.verify import verify
 from counterleaf.cli.shell import CODES, OneLine
@@ -28,7 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=f"Exit codes:  \n{_CODES}",
 )
-for command in (demo, train, explain, audit, report, convert, inspect, verify, explore, reproduce, bench):
+for command in (demo, train, explain, audit, report, convert, inspect, verify, explore):
     app.command()(command)
 
 

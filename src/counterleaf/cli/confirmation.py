@@ -1,6 +1,6 @@
-"""Whether answers are about a model: its tree and features against those of the proofs, its predictions against the labels.
+"""Whether answers are about a model: proofs over the problems that it poses, and its predictions against the labels.
 
-Proofs are compared line by line; the model predicts the rows of a file all at once.
+Proofs are checked line by line; the model predicts the rows of a file all at once.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from counterleaf.cli.output import kind_of_model
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.explainer import Explainer
 from counterleaf.model.decision import Range
-from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import tree_with_gaps
-from counterleaf.model.tree import Tree
-from counterleaf.question.constraints.kinds import Support
-from counterleaf.storage.certificates import AnyDecision
+from counterleaf.question.posing import Basis
+from counterleaf.storage.explainers import spreads_out
+from counterleaf.storage.explanations import reread
+from counterleaf.storage.grounds import ground_of
 from counterleaf.storage.models import PICKLES, fitted_columns, read_estimator, read_model
-from counterleaf.table.features import Numeric
+from counterleaf.storage.problems import AnyDecision, Ground
+from counterleaf.storage.schemas import schema_out
 from counterleaf.table.frames import make_frame
-from counterleaf.table.schema import Schema
 from counterleaf.types import is_missing
 
 
@@ -51,24 +51,30 @@ class ModelCheck:
 
     def __init__(self, path: Path, allow_pickle: bool, trusted: list[str]) -> None:
         self.path = path
-        self.other_bounds = 0  # answers whose bounds are not those of the model
         self._estimator: Any = None  # the scikit-learn model, if it is one
-        self._trees: dict[str, str] = {}  # of the scikit-learn model, by the features it is read with
+        self._read: Any = None  # the explainer, the tree or the ensemble of a JSON file
+        self._known: dict[str, tuple[Any, float]] = {}  # the scikit-learn model, by the features it is read with
         self._rows: list[tuple[int, int, dict[str, Any], Claim]] = []  # line, rank, row and claim, to be predicted
         if path.suffix.lower() in (*PICKLES, ".skops"):
             found = read_estimator(path, allow_pickle, trusted)
             self._estimator = found.model if isinstance(found, Explainer) else found
+            self._read = found if isinstance(found, Explainer) else None
             if not hasattr(self._estimator, "predict"):
                 raise CounterleafError(f"{path} contains a {type(self._estimator).__name__}; expected a model with predict")
         else:
             self._read = read_model(path)
 
+    @property
+    def trusted(self) -> str:
+        """What the file of the answers says and this model does not, in words, or ""."""
+        if isinstance(self._read, Explainer):
+            return ""
+        return "; the bounds, steps, costs of categories, spreads and fills are those of the answers' file"
+
     def compare(self, line: int, answer: Explanation) -> str:
         """Return why the proof is not about this model, or ""; the rows are predicted later, by ``confirm``."""
-        if self._estimator is None:
-            return self._compare_json(answer)
-        failure = self._compare_estimator(answer, answer.decision.model.to_json())
-        for rank, one in enumerate(() if failure else answer):
+        failure = self._differs(answer)
+        for rank, one in enumerate(() if failure or self._estimator is None else answer):
             values = {name: one.changes.get(name, (old, old))[1] for name, old in answer.source_values.items()}
             row = one.row if isinstance(one.row, dict) else values
             self._rows.append((line, rank, row, Claim(answer.decision, one.label, answer.target_text())))
@@ -115,38 +121,70 @@ class ModelCheck:
             raise ValueError(f"an array of shape {labels.shape} for {len(rows)} rows")
         return list(labels.ravel())
 
-    def _compare_json(self, answer: Explanation) -> str:
-        """Return why an answer is not about the tree or the ensemble of a JSON file, or ""."""
-        known: Tree | Ensemble | None = None if isinstance(self._read, Explainer) else self._read
-        if isinstance(self._read, Explainer):
-            known = tree_with_gaps(self._read._adapter, answer.schema.gaps)
-        if known is None or answer.decision.model.to_json() != known.to_json():
-            return f"the proof is about a different {kind_of_model(answer.decision.model)} than that of {self.path}"
-        if isinstance(self._read, Explainer):
-            if _kinds(self._read.schema) != _kinds(answer.schema):
-                return f"the features of the answer differ from those of {self.path}, or have other names"
-            least = max((one.least for one in answer.constraints if isinstance(one, Support)), default=0)
-            gaps = tuple(answer.schema.gaps)
-            known_leaves = (self._read._with_gaps(gaps) if gaps else self._read)._aims
-            if known_leaves.counts is not None and known_leaves.closed(least) != answer.decision.closed:
-                return f"the answer leaves out other leaves than those that fewer than {least} rows reach in {self.path}"
-            self.other_bounds += self._read.schema.features != answer.schema.features
-        return ""
+    def _ground(self, answer: Explanation) -> Ground:
+        """The model, with the features of the answer unless it has its own.
 
-    def _compare_estimator(self, answer: Explanation, tree: str) -> str:
-        """Return why the scikit-learn model, read with the answer's features, is not the tree of the proof, or ""."""
+        Raises
+        ------
+        CounterleafError
+            If the row or ``support=`` cannot be read with it.
+        """
+        if isinstance(self._read, Explainer):
+            return ground_of(self._read, answer.source, answer.question.support)
+        if answer.question.support is not None:
+            raise CounterleafError(
+                f"{self.path} cannot count the rows of leaves, and the answer has {answer.question.rules[-1]}; "
+                f"verify with the explainer's JSON"
+            )
+        if self._estimator is None:
+            return Ground(self._read, answer.schema, answer.basis)
         gaps = answer.schema.gaps
-        key = str((_kinds(answer.schema), sorted(gaps)))
+        key = str((schema_out(replace(answer.schema, gaps={}, inferred=False)), sorted(gaps)))
+        if key not in self._known:
+            adapter = Explainer(self._estimator, schema=replace(answer.schema, gaps={}))._adapter
+            self._known[key] = tree_with_gaps(adapter, gaps), adapter.guard
+        model, guard = self._known[key]
+        if model is None:
+            raise CounterleafError(f"{self.path} has no route for missing numbers")
+        return Ground(model, answer.schema, answer.basis._replace(guard=guard))
+
+    def _differs(self, answer: Explanation) -> str:
+        """Return why the proof of an answer does not hold for the model, or ""."""
         try:
-            if key not in self._trees:
-                known = tree_with_gaps(Explainer(self._estimator, schema=replace(answer.schema, gaps={}))._adapter, gaps)
-                self._trees[key] = "" if known is None else known.to_json()
+            ground = self._ground(answer)
         except CounterleafError as error:
-            return f"{self.path} does not fit the features of the answer ({error})"
-        kind = kind_of_model(answer.decision.model)
-        return "" if self._trees[key] == tree else f"the proof is about a different {kind} than that of {self.path}"
+            return f"the proof does not hold for {self.path}: {error}"
+        try:
+            again = reread(answer, ground)
+            is_it = answer.decision.model.to_json() == ground.model.to_json()  # what a reader of the answer sees drawn
+            same = [(one.label, one.number, one.changes) for one in again] == [
+                (one.label, one.number, one.changes) for one in answer
+            ]
+            reason = "" if same else "its answers are others"
+            if is_it and same and again.certificate.check():
+                return ""
+        except CounterleafError as error:
+            reason = str(error)
+        return f"the proof does not hold for {self.path}: {_difference(answer, ground) or reason or 'a part of it fails'}"
 
 
-def _kinds(schema: Schema) -> list[tuple[Any, ...]]:
-    """The names, kinds and values of the features."""
-    return [(f.name, type(f).__name__, *(() if isinstance(f, Numeric) else (f.values, f.missing))) for f in schema]
+def _difference(answer: Explanation, ground: Ground) -> str:
+    """Return what distinguishes the model of an answer from another one, or ""."""
+    own, schema = answer.schema, ground.schema
+    if [(f.name, type(f)) for f in own] != [(f.name, type(f)) for f in schema]:
+        return "its features differ, or have other names"
+    if answer.decision.model.to_json() != ground.model.to_json():
+        return f"its {kind_of_model(answer.decision.model)} is a different one"
+    if own.features != schema.features or own.domains != schema.domains:
+        return "its features have other bounds, steps or values"
+    if own.fills != schema.fills or own.gaps != schema.gaps:
+        return "it fills in missing numbers with others"
+    if answer.decision.closed != ground.closed:
+        return f"other leaves are left out by {answer.question.rules[-1]}"
+    if _written(answer.basis) != _written(ground.basis):
+        return "its spreads, or the accuracy of its sums, are others"
+    return ""
+
+
+def _written(basis: Basis) -> Any:
+    return spreads_out(basis.spreads), basis.guard

@@ -48,8 +48,8 @@ STEP = _constraint("The feature changes in steps of this size.", "NAME=STEP")
 COST = typer.Option(
     metavar="COST",
     help="L1 (few changes) or L2 (small changes), each relative to `:range`, `:std`, `:mad` or `:none`, `changes` (how many), "
-    "and sums such as 'L1:mad + 0.1*L2:mad + 0.05*changes'. `L1` alone is `L1:none`: one unit of every column costs the same. "
-    "Default: `L1:range`, each change as a share of its range.",
+    "and sums such as 'L1:mad + 0.1*L2:mad + 0.05*changes'. `L1` alone is `L1:range`, the default: "
+    "each change as a share of its range in the model's data. With `:none`, one unit of every column costs the same.",
 )
 MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of changing this feature.")
 MARGIN = typer.Option(

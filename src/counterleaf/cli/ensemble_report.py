@@ -72,7 +72,6 @@ def features(explainer: Explainer) -> str:
         The lines.
     """
     model, starts = explainer.tree, explainer.schema.starts
-    assert isinstance(model, Ensemble)
     size = model.splits.n_nodes // 2
     indptr, indices = model.splits.weights.indptr, model.splits.weights.indices
     feature = np.full(size, -1)

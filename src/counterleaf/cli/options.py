@@ -94,7 +94,7 @@ class QueryOptions:
         multiplier = {feature.name: _number(value, f"--multiplier of {feature.name!r}") for feature, value in pairs}
         if self.cost is None:
             return replace(explainer.default_cost, multiplier=multiplier) if multiplier else None
-        return read_cost(self.cost, multiplier)
+        return read_cost(self.cost, multiplier, "none" if explainer.spreads is None else "range")
 
     def read_target(self, tree: Tree | Ensemble) -> Any:
         """The target: None, a class, several, {class: cost}, or the interval of a probability or value."""
@@ -144,15 +144,19 @@ class QueryOptions:
         return explainer.with_features(*new.values()) if new else explainer
 
 
-def read_cost(text: str, multiplier: dict[str, float] | None = None) -> Any:
-    """Read a cost from ``"L1:mad + 0.1*L2:mad + 0.05*changes"``, or from ``L1("mad")`` as in Python."""
+def read_cost(text: str, multiplier: dict[str, float] | None = None, usual: str = "range") -> Any:
+    """Read a cost from ``"L1:mad + 0.1*L2:mad + 0.05*changes"``, or from ``L1("mad")`` as in Python.
+
+    ``usual`` is the scale where none is named: that of the default cost.
+    """
     out: Any = 0
     for part in text.split("+"):
         if charge := _CHANGES.fullmatch(part.strip()):
             out = out + Changes(1.0 if charge[1] is None else float(charge[1]))
             continue
         found = _TERM.fullmatch(part.strip())
-        scale = (found[3] or found[4] or "none").lower() if found else ""
+        named = (found[3], "none" if found[4] == "" else found[4], usual) if found else ("",)  # L1() is what Python has
+        scale = next(one for one in named if one is not None).lower()
         if found is None or scale not in _SCALES:
             raise CounterleafError(
                 f"--cost is {text!r}; expected L1 or L2, each with :range, :std, :mad or :none, changes, and sums such as "

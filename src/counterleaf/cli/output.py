@@ -14,7 +14,6 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front
 from counterleaf.answer.text import Terms, apart, outcome, written
 from counterleaf.errors import CounterleafError
-from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.certificate import Status
 from counterleaf.table.frames import Frame
 from counterleaf.table.words.values import label_of
@@ -75,7 +74,7 @@ def terms(model: Path, kind: str) -> Terms:
 
 def kind_of_model(model: Any) -> str:
     """Return "tree" or "ensemble"."""
-    return "ensemble" if isinstance(model, Ensemble) else "tree"
+    return "tree" if model.is_one_tree else "ensemble"
 
 
 def json_line(result: RowResult) -> str:
@@ -135,14 +134,14 @@ class Summary:
         if answer is None:
             self.rows[_KINDS["invalid"]] += 1
             return
-        unchanged = answer.status is Status.OPTIMAL and not answer[0].changes
+        unchanged = answer.status is Status.OPTIMAL and not answer[0].changes and answer[0].confirmed
         self.rows[_UNCHANGED if unchanged else _KINDS[str(answer.status)]] += 1
         self.answers += len(answer)
         self.unconfirmed += sum(not one.confirmed for one in answer)
 
     def add_front(self, front: Front) -> None:
         """Count the row of a front by the status of the whole front."""
-        unchanged = front.status is Status.OPTIMAL and not front[-1].changes
+        unchanged = front.status is Status.OPTIMAL and not front[-1].changes and front[-1].confirmed
         self.rows[_UNCHANGED if unchanged else _KINDS[str(front.status)]] += 1
         self.answers += len(front)
         self.unconfirmed += sum(not one.confirmed for one in front)
@@ -153,6 +152,7 @@ class Summary:
         out = cls(model)
         first = found["rank"].fillna(1) == 1 if "rank" in found else found["status"].notna()
         unchanged = first & (found["n_changed"] == 0).fillna(False) & (found["status"] == "optimal")
+        unchanged &= found["confirmed"].fillna(False).astype(bool)
         for kind, count in found["status"][first & ~unchanged].value_counts().items():
             out.rows[_KINDS[str(kind)]] += count
         out.rows[_UNCHANGED] += int(unchanged.sum())

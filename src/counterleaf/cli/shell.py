@@ -1,4 +1,4 @@
-"""Shared by all commands: exit codes, errors as one line, progress bars on stderr, and checks of options."""
+"""Shared by all commands: exit codes, errors as one line, and checks of options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +17,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from counterleaf.errors import CounterleafError
-from counterleaf.storage.files import STDIN
+from counterleaf.errors import CounterleafError, flat
+from counterleaf.storage.files import STDIN, check_writable
 
 INTERNAL, USAGE, UNANSWERED, FAILED, INTERRUPTED = 1, 2, 3, 4, 130
 CODES = {
@@ -49,7 +49,7 @@ class OneLine(TyperGroup):
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except _UsageError as error:
             command = error.ctx.command_path if error.ctx else "counterleaf"
-            typer.echo(f"counterleaf: {_message(error)}; see: {command} --help", err=True)
+            typer.echo(f"counterleaf: {flat(_message(error))}; see: {command} --help", err=True)
             sys.exit(USAGE)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -96,7 +96,7 @@ def one_line(after_interrupt: str) -> Iterator[None]:
         raise typer.Exit(0) from None
     except (CounterleafError, OSError) as error:
         message = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-        typer.echo(f"counterleaf: {message}", err=True)
+        typer.echo(f"counterleaf: {flat(message)}", err=True)
         raise typer.Exit(USAGE) from None
     except KeyboardInterrupt:
         typer.echo(f"counterleaf: interrupted; {after_interrupt}", err=True)
@@ -107,21 +107,10 @@ def one_line(after_interrupt: str) -> Iterator[None]:
         raise typer.Exit(INTERNAL) from None
 
 
-@contextmanager
-def job(title: str, steps: int) -> Iterator[Callable[[], None]]:
-    """Show a progress bar on stderr if that is a terminal; yields the function that advances it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=steps)
-        yield lambda: bar.advance(task)
-
-
 def check_out(out: Path | None, *inputs: Path) -> None:
-    """Refuse to overwrite an input file."""
+    """Refuse, before any work, to overwrite an input file, and a name under which no file can be written."""
+    if out is not None:
+        check_writable(out)
     for path in inputs:
         if out is not None and os.path.realpath(out) == os.path.realpath(path) and path != STDIN:
             raise CounterleafError(f"--out is {out}, which is an input file; expected another name")

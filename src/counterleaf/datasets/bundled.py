@@ -197,8 +197,8 @@ def _check(missing: Any, *choices: str) -> None:
 
 def _read(name: str) -> pd.DataFrame:
     """Read a bundled file as a frame with the label last; only an empty cell is a missing value."""
-    with (resources.files("counterleaf.datasets") / "files" / f"{name}.csv.gz").open("rb") as file:
-        return pd.read_csv(file, compression="gzip", keep_default_na=False, na_values=[""])
+    with (resources.files("counterleaf.datasets") / "files" / f"{name}.csv.xz").open("rb") as file:
+        return pd.read_csv(file, compression="xz", keep_default_na=False, na_values=[""])
 
 
 def _dataset(

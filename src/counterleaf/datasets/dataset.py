@@ -1,4 +1,4 @@
-"""A data set: rows, labels, features and origin."""
+"""``Dataset``: rows, labels, features and origin."""
 
 from __future__ import annotations
 

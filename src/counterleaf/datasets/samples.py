@@ -1,4 +1,4 @@
-"""Sample models and tables: trees written by ``Explainer.to_json``, and rows of German Credit to explain."""
+"""Sample models and tables: a tree of one split, trees as ``Explainer.to_json`` writes them, and rows to explain."""
 
 from __future__ import annotations
 
@@ -7,17 +7,48 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from counterleaf.datasets.bundled import load_german_credit
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
+from counterleaf.model.tree import Tree
 from counterleaf.storage.files import write
 
 IMMUTABLE = {  # features that a person cannot change
     "german": ("age", "personal_status_and_sex", "foreign_worker"),
     "adult": ("age", "race", "sex", "native-country"),
 }
+
+
+def example_tree() -> Tree:
+    """Return the small tree of the examples: one oblique split decides about a loan.
+
+    The answer is "yes" if x0 + x1 >= 1, for example with income and savings in units of 100,000, and "no" otherwise.
+
+    Returns
+    -------
+    Tree
+        A tree with two features, one split and the classes "no" and "yes".
+
+    Examples
+    --------
+    >>> from counterleaf import export_text
+    >>> print(export_text(example_tree(), ["income", "savings"]))
+    |--- income + savings < 1
+    |   |--- class: no
+    |--- income + savings >= 1
+    |   |--- class: yes
+    """
+    return Tree(
+        left=np.array([1, -1, -1]),
+        right=np.array([2, -1, -1]),
+        weights=[[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]],
+        bias=np.array([-1.0, 0.0, 0.0]),
+        value=[-1, 0, 1],
+        classes=["no", "yes"],
+    )
 
 
 def text(name: str) -> str:

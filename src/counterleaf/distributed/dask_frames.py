@@ -1,10 +1,10 @@
-"""A query about every row of a Dask DataFrame."""
+"""``dask``: a query about every row of a Dask DataFrame."""
 
 from __future__ import annotations
 
 from typing import Any, Unpack
 
-from counterleaf.distributed.task import Options, make_task, wrong_frame
+from counterleaf.distributed.task import Options, Task, make_task, wrong_frame
 from counterleaf.errors import not_installed
 
 
@@ -28,7 +28,8 @@ def dask(
     ddf : dask.dataframe.DataFrame
         The rows, with a column for each feature.
     explainer : Explainer
-        The model and the features. It is pickled once and sent to the workers, which need counterleaf and the model's library.
+        The model and the features. It is pickled once and sent to each worker once; workers need counterleaf and the model's
+        library.
     target, cost, constraints, margin : optional
         As in ``Explainer.explain_many``.
     keep : "all", None or list of str, default="all"
@@ -58,6 +59,7 @@ def dask(
     try:
         import dask.dataframe as dd
         import pyarrow  # noqa: F401  # the types of the answers need it
+        from dask import delayed
     except ImportError:
         raise not_installed("distributed.dask", "dask[dataframe,distributed]", "pyarrow") from None
     if not isinstance(ddf, dd.DataFrame):
@@ -65,4 +67,12 @@ def dask(
     question = {"target": target, "cost": cost, "constraints": constraints, "margin": margin}
     task, _ = make_task("dask", explainer, list(ddf.columns), question, keep, options)
     meta = task.frame(ddf._meta[task.columns])
-    return ddf[task.columns].map_partitions(task.frame, meta=meta, align_dataframes=False)
+    once = delayed(
+        task, traverse=False
+    )  # a key of its own, which the tasks name: sent to a worker once and not with every task
+    return ddf[task.columns].map_partitions(_answered, once, meta=meta, align_dataframes=False)
+
+
+def _answered(frame: Any, task: Task) -> Any:
+    """Return the kept columns and the answers of one partition."""
+    return task.frame(frame)

@@ -1,4 +1,4 @@
-"""A query about every row of a Ray Dataset."""
+"""``ray``: a query about every row of a Ray Dataset."""
 
 from __future__ import annotations
 

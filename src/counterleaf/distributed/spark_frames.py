@@ -1,4 +1,4 @@
-"""A query about every row of a Spark DataFrame."""
+"""``spark``: a query about every row of a Spark DataFrame."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.learn.estimator import TreeLearner, apply, blocks, raw_units
 from counterleaf.learn.search.shape import Shape, prune
 from counterleaf.learn.search.task import LeafSettings, Task
@@ -133,28 +132,14 @@ class TAOClassifier(ClassifierMixin, TreeLearner):  # type: ignore[misc]  # scik
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TAOClassifier:
-        """Learn a tree.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The training rows.
-        y : array-like of shape (n_samples,)
-            The label of each row.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            The weight of each row; None means 1 for all.
-
-        Returns
-        -------
-        TAOClassifier
-            The fitted estimator.
-        """
-        self._check_parameters()
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         weight = self._weights(X, sample_weight)
-        by_class = compute_sample_weight(self.class_weight, y)
+        try:
+            by_class = compute_sample_weight(self.class_weight, y)
+        except Exception as error:  # of any object
+            raise CounterleafError(f"class_weight is {brief(self.class_weight)}: {flat(error)}") from None
         if not (np.isfinite(by_class) & (by_class >= 0)).all():
             raise CounterleafError(
                 "class_weight contains a number that is negative or not finite; expected weights of 0 or more"
@@ -167,7 +152,6 @@ class TAOClassifier(ClassifierMixin, TreeLearner):  # type: ignore[misc]  # scik
             self.tree_ = self._computed_tree(task, sweeps, price, slack, self.classes_)
         else:
             self.tree_ = self._constant_tree(task, self._learn(task, LeafSettings()).best)
-        return self
 
     def _constant_tree(self, task: Task, best: Shape) -> Tree:
         """A tree with the classes' shares at its leaves; its own routing decides which branches rows reach."""
@@ -180,13 +164,6 @@ class TAOClassifier(ClassifierMixin, TreeLearner):  # type: ignore[misc]  # scik
         left, right, value = children[:, 0], children[:, 1], counts.argmax(axis=1)
         outputs = Outputs("probability", counts / counts.sum(axis=1, keepdims=True))
         return Tree(left, right, shape.W[nodes], shape.b[nodes], value, self.classes_, outputs=outputs)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        shares = state.pop("shares_", None)  # older pickles hold the probabilities next to the tree
-        super().__setstate__(state)
-        if shares is not None and self.tree_.outputs is None:
-            self.tree_ = replace(self.tree_, outputs=Outputs("probability", shares))
 
     def predict_proba(self, X: Any) -> Array:
         """Estimate the probability of each class.

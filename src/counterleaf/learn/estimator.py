@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from inspect import signature
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, brief, check_flag, number, whole
 from counterleaf.learn.search.leaves import LeafModels, fit_leaves, members
 from counterleaf.learn.search.restarts import learn
 from counterleaf.learn.search.rows import compress
@@ -31,6 +29,7 @@ NARROW = 128  # up to this number of columns the solver forms the Hessian of a s
 _MANY = 100  # beyond this number of columns the l1 strength grows with its square root
 _FULL = 0.25  # sparse rows with a larger share of entries are made dense
 _CELLS = 10_000_000  # of sparse rows made dense at a time
+_MOST = 2**31 - 1  # of a parameter that counts
 _STEPS = 30  # of an iterative fit of the leaves of the learned tree
 
 
@@ -39,6 +38,31 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     _INITS: tuple[str, ...]
     _LEAVES: tuple[str, ...]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn a tree.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training rows.
+        y : array-like of shape (n_samples,)
+            The label or the number of each row.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            The weight of each row; None means 1 for all.
+
+        Returns
+        -------
+        TAOClassifier or TAORegressor
+            The fitted estimator.
+        """
+        self._check_parameters()
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Learn ``tree_`` and set what belongs to it."""
+        raise NotImplementedError
 
     def _weights(self, X: Any, sample_weight: Any) -> Array:
         """The weight of each row, checked."""
@@ -63,7 +87,11 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         narrow = task.X.shape[1] <= NARROW
         splits = SplitSettings(self._strength(task), narrow, bool(self.axis_aligned), leaves)
         search = SearchSettings(self.init, self.max_depth, self.max_iter, self.n_restarts)
-        rng = check_random_state(self.random_state)
+        try:
+            rng = check_random_state(self.random_state)
+        except Exception:  # of any object
+            expected = "a whole number below 2**32, a RandomState or None"
+            raise CounterleafError(f"random_state is {brief(self.random_state)}; expected {expected}") from None
         # the products of a leaf are small: more threads in BLAS make them slower, and results depend on their number
         with threadpool_limits(1, user_api="blas"), start_workers(effective_n_jobs(self.n_jobs)) as workers:
             sweeps = learn(task, splits, search, rng, workers, self._log)
@@ -77,7 +105,7 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             return float(self.alpha)
         spread = task.rows.spread(task.weight)
         typical = float(np.median(spread[spread > 0])) if spread.any() else 1.0
-        return float(self.alpha * typical * max(1.0, np.sqrt(len(spread) / _MANY)))
+        return float(float(self.alpha) * typical * max(1.0, np.sqrt(len(spread) / _MANY)))
 
     def _log(self, text: str) -> None:
         """Write a line on stderr if ``verbose``."""
@@ -101,22 +129,22 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         """Raise ``CounterleafError`` if a parameter of the constructor has a wrong type or value."""
         for name, least in (("max_depth", 1), ("max_iter", 1), ("n_restarts", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise CounterleafError(f"{name} is {value!r}; expected a whole number from {least}")
+            if not whole(value, least):
+                raise CounterleafError(f"{name} is {brief(value)}; expected a whole number from {least}")
+            if value > _MOST:
+                raise CounterleafError(f"{name} is {brief(value)}; expected a whole number up to {_MOST:,}")
         for name in ("alpha", "leaf_alpha", "ccp_alpha"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= sys.float_info.max:  # type: ignore[operator]  # Real declares no <=
-                raise CounterleafError(f"{name} is {value!r}; expected a number from 0")
-        if self.axis_aligned not in (True, False):
-            raise CounterleafError(f"axis_aligned is {self.axis_aligned!r}; expected True or False")
-        if self.n_jobs is not None and (
-            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral) or self.n_jobs == 0
-        ):
-            raise CounterleafError(f"n_jobs is {self.n_jobs!r}; expected a number of threads, -1 for all, or None for one")
+            if not _is_strength(value := getattr(self, name)):
+                raise CounterleafError(f"{name} is {brief(value)}; expected a number from 0")
+        check_flag(self.axis_aligned, "axis_aligned")
+        if not isinstance(self.verbose, (bool, np.bool_)) and not whole(self.verbose, 0):
+            raise CounterleafError(f"verbose is {brief(self.verbose)}; expected True, False or a level from 0")
+        if self.n_jobs is not None and (not whole(self.n_jobs, -_MOST) or self.n_jobs == 0 or self.n_jobs > _MOST):
+            raise CounterleafError(f"n_jobs is {brief(self.n_jobs)}; expected a number of threads, -1 for all, or None for one")
         for name, known in (("leaves", self._LEAVES), ("init", self._INITS)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
-                raise CounterleafError(f"{name} is {value!r}; expected one of {', '.join(map(repr, known))}")
+                raise CounterleafError(f"{name} is {brief(value)}; expected one of {', '.join(map(repr, known))}")
         if self.axis_aligned and self.init not in ("auto", "cart"):
             raise CounterleafError(
                 f'init is {self.init!r}; with axis_aligned=True the start is a CART tree: pass "cart" or "auto"'
@@ -181,12 +209,6 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         check_is_fitted(self)
         return len(self.tree_.leaves)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickle; parameters that it is too old to have get their defaults."""
-        parameters = signature(type(self).__init__).parameters.values()
-        defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
-        super().__setstate__({**defaults, **state})
-
     def __sklearn_tags__(self) -> Any:
         """Declare that sparse rows are accepted."""
         tags = super().__sklearn_tags__()
@@ -211,6 +233,14 @@ def blocks(X: Any) -> list[Any]:
 def apply(tree: Tree, X: Any) -> Array:
     """The leaf of each row, dense or sparse."""
     return np.concatenate([tree.apply(block) for block in blocks(X)])
+
+
+def _is_strength(value: Any) -> bool:
+    """Whether a value is a finite number from 0."""
+    try:
+        return not isinstance(value, bool) and number(value, "") >= 0
+    except CounterleafError:
+        return False
 
 
 def _outputs(models: LeafModels, nodes: Array, origin: Array) -> Outputs:

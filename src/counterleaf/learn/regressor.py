@@ -111,28 +111,10 @@ class TAORegressor(RegressorMixin, TreeLearner):  # type: ignore[misc]  # scikit
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TAORegressor:
-        """Learn a tree.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The training rows.
-        y : array-like of shape (n_samples,)
-            The number of each row.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            The weight of each row; None means 1 for all.
-
-        Returns
-        -------
-        TAORegressor
-            The fitted estimator.
-        """
-        self._check_parameters()
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         task = self._task(X, y.astype(np.float64), self._weights(X, sample_weight), 0)
         sweeps = self._learn(task, LeafSettings("value", self.leaves == "linear", float(self.leaf_alpha)))
         squares = float(task.weight @ (task.y - np.average(task.y, weights=task.weight)) ** 2)
         slack = _TRIFLE * squares + _ROUNDING * float(task.weight @ task.y**2)
         self.tree_ = self._computed_tree(task, sweeps, float(self.ccp_alpha) * squares, slack, None)
-        return self

@@ -1,4 +1,4 @@
-"""Learn a tree from a table, as ``counterleaf train`` does: choose columns and tree size, and measure on rows held out."""
+"""Learn a tree from a table, as the command ``train`` does: choose columns and tree size, and measure on rows held out."""
 
 from __future__ import annotations
 

@@ -8,32 +8,35 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, flat, some
+from counterleaf.errors import CounterleafError, brief, flat, some
 from counterleaf.model import gaps
 from counterleaf.model.ensembles.adaptation.wrappers import rescale_model
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
-from counterleaf.model.pipelines.probing import frame_of, matching_columns, unused_value
-from counterleaf.model.pipelines.steps import Survey, check_kinds, ends_in_pipeline, names_of, survey
+from counterleaf.model.pipelines.probing import matching_columns, reads_more, table_of, without_refused
+from counterleaf.model.pipelines.steps import Survey, check_kinds, ends_in_pipeline, survey
+from counterleaf.model.pipelines.whole_rows import WholeRows
 from counterleaf.model.readers.table import as_model, category_columns, guard_of, read_model
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import Rescale, core_of, innermost
+from counterleaf.model.wrappers import Rescale, core_of, innermost, predicts_itself
 from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table
-from counterleaf.table.features import Categorical, Feature, Finite, Numeric
+from counterleaf.table.features import Boolean, Categorical, Feature, Finite, Numeric
 from counterleaf.table.frames import (
+    column_names,
+    column_types,
     columns,
     is_frame,
-    is_series,
+    kind_of,
+    levels_by_name,
     make_frame,
     numbers_of,
     row_of_categories,
+    rows_within,
     select,
-    stacked,
-    with_columns,
 )
-from counterleaf.table.infer import with_cents
+from counterleaf.table.infer import guess, with_cents, without_feature
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -69,6 +72,8 @@ class ModelAdapter:
         its catalogue, ``tree.splits``.
     origin : (N,) array or None
         For each node of a tree or an ensemble that was expanded for missing numbers, the node before.
+    types : mapping
+        The dtype of each column of a pandas table, by name.
     """
 
     model: Any
@@ -80,6 +85,7 @@ class ModelAdapter:
     rescale: Rescale | None = None
     routes: Routes | None = field(default=None, kw_only=True)
     origin: Array | None = field(default=None, kw_only=True)
+    types: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     takes_rows: ClassVar[bool] = False  # whether predictions need the user's rows, or the points alone
 
@@ -146,6 +152,11 @@ class ModelAdapter:
         return _one_each(lambda method: self._predict_many(sheet, at, codes, method), len(codes[1]), output)
 
     @property
+    def labels_sources(self) -> bool:
+        """Whether the model itself has to label a source: its tree may say something else."""
+        return self.takes_rows or predicts_itself(self.model)
+
+    @property
     def leaves_out(self) -> bool:
         """Whether an answer may leave out a number that the row has."""
         return self.routes is not None and any(feature.missing == "allowed" for feature in self.schema)
@@ -169,9 +180,7 @@ class ModelAdapter:
         new: dict[str, Feature] = {}
         for feature in features:
             if not isinstance(feature, Feature):
-                raise CounterleafError(
-                    f"with_features got {feature!r}; expected features such as Numeric('age', 18, 90), known by their names"
-                )
+                raise CounterleafError(f"with_features got {brief(feature)}; expected features such as Numeric('age', 18, 90)")
             if feature.name in new:
                 raise CounterleafError(f"with_features got feature {feature.name!r} twice; pass it once")
             new[feature.name] = feature
@@ -217,33 +226,18 @@ class PipelineAdapter(ModelAdapter):
         Features whose whole numbers were tried one by one, so that the tree holds for whole numbers only.
     """
 
-    found: Survey = None  # type: ignore[assignment]
+    found: Survey = None  # type: ignore[assignment]  # always passed; a default, because it follows fields with one
     data: Any = None
     whole: frozenset[str] = frozenset()
     takes_rows: ClassVar[bool] = True
 
     def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
         """Return what a method of the pipeline makes of rows of the user's table."""
-        predict = getattr(self.model, method)
-        if is_frame(rows[0]):
-            return np.concatenate([np.asarray(predict(self._fitted(table))) for table in stacked(rows)])
-        return predict(frame_of([self._cells(row) for row in rows], self.found, self.data))
+        return self._whole.predict(rows, method)
 
-    def _fitted(self, table: Any) -> Any:
-        """Return the columns of a frame that the pipeline was fitted on; those that it drops may be absent."""
-        names = self.found.names if self.found.named else self.schema.names
-        return with_columns(table, names, lambda name: unused_value(name, self.data))
-
-    def _cells(self, row: Any) -> list[Any]:
-        """Return the values of a row in the order of the pipeline's columns; those that it drops may be absent."""
-        names, order = list(self.schema.columns or self.schema.names), self.found.names
-        if isinstance(row, Mapping) or is_series(row):
-            by_name = {str(name): value for name, value in row.items()}
-        else:
-            by_name = dict(zip(names, row.tolist() if isinstance(row, np.ndarray) else row, strict=True))
-        if not self.found.named:
-            return [by_name[name] for name in names]
-        return [by_name[name] if name in by_name else unused_value(name, self.data) for name in order]
+    @property
+    def _whole(self) -> WholeRows:
+        return WholeRows(self.model, self.schema, self.found, self.data)
 
     def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
         """Return the same model and tree with some features replaced, as in ``ModelAdapter``."""
@@ -258,7 +252,10 @@ class PipelineAdapter(ModelAdapter):
 
     def spread_codes(self, data: Any) -> Array:
         """Return the features of the data as one number per cell, NaN where a value is missing."""
-        return ModelAdapter.spread_codes(self, matching_columns(data, self.found))
+        data = matching_columns(data, self.found)
+        if self.schema.inferred:  # without the rows that the pipeline refuses
+            data = rows_within(data, {f.name: f.values or () for f in self.schema if f.name in self.found.known})
+        return ModelAdapter.spread_codes(self, data)
 
     def _predict_many(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
         """Return what a method makes of the rows, group by group of rows whose columns have the same types."""
@@ -275,10 +272,9 @@ class PipelineAdapter(ModelAdapter):
 
     def _predict_group(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
         rows = sheet.rewritten(at, *codes)
-        if sheet.named:
-            return getattr(self.model, method)(self._fitted(rows))
-        if not self.found.named:
-            return getattr(self.model, method)(rows)
+        rows = rows if sheet.typed else self._whole.in_types(rows)
+        if sheet.named or not self.found.named:
+            return self._whole.predict_table(rows, method)
         return self._predict(codes[1], list(rows), method)
 
 
@@ -327,22 +323,45 @@ def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAd
         The model over the variables of the schema.
     """
     if ends_in_pipeline(model):
-        return _adapt_pipeline(model, survey(model), data, schema, bounds)
-    core = core_of(model)
-    read = read_model(core)
-    if isinstance(read, Ensemble) and category_columns(innermost(core), read):
-        return _adapt_pipeline(model, survey(model, bare=True, names=_known_names(model, data)), data, schema, bounds)
-    return _adapt_columns(model, core, read, data, schema, bounds)
+        found = survey(model, table=table_of(data, schema, True), data=data)
+        if reads_more(model, found, data):
+            found = survey(model, names=column_names(data), data=data)
+        made = _adapt_pipeline(model, found, data, schema, bounds)
+    else:
+        core = core_of(model)
+        read = read_model(core, data)
+        takes_categories = isinstance(read, Ensemble) and category_columns(innermost(core), read, data)
+        if takes_categories or _lacks_booleans(data, schema):
+            table = table_of(data, schema, True)
+            found = survey(model, bare=True, names=_known_names(model, data), table=table, data=data)
+            predicts = as_model(model)  # a Booster takes tables of its own
+            found = replace(found, source=predicts, tree=as_model(found.tree))
+            made = _adapt_pipeline(predicts, found, data, schema, bounds)
+        else:
+            made = _adapt_columns(model, core, read, data, schema, bounds)
+    return replace(made, types=column_types(data))
+
+
+def _lacks_booleans(data: Any, schema: Schema | None) -> bool:
+    """Whether some boolean may be missing, which is a value of its own: the model must show where it sends that."""
+    if data is None:
+        return False
+    features: Iterable[Any] = schema or (guess(name, one, False) for name, one in columns(data) if kind_of(one) in "bO")
+    return any(isinstance(feature, Boolean) and feature.missing for feature in features)
 
 
 def _adapt_pipeline(model: Any, found: Survey, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
+    whole = data
     if data is not None:
         data = matching_columns(data, found)
+        found = found if schema is not None or found.columns is not None else found.leaving(without_feature(data))
     dropped = found.unused if found.named else frozenset()
     infers = schema is None and data is not None
     if infers:
-        schema = Schema.infer(data, bounds=bounds, finite=found.finite, leave=dropped)
+        levels = levels_by_name(data) if found.columns is None else {}  # a step of the user's may take them for categories
+        schema = Schema.infer(data, bounds=bounds, finite={*found.finite, *levels}, leave=dropped)
         check_kinds(schema, found)
+        schema = without_refused(schema, found, data)
     elif schema is None:
         schema = Schema(
             [
@@ -361,7 +380,7 @@ def _adapt_pipeline(model: Any, found: Survey, data: Any, schema: Schema | None,
     schema = replace(schema, features=features, fills=fills, columns=row_columns, domains=folded.domains)
     guard = max(guard_of(model), 0.0 if folded.exact else _GUARD)
     gaps.check_allowed(schema, folded.routes)
-    known = found, data, folded.whole
+    known = found, whole if whole is not None and is_frame(whole) else data, folded.whole
     return PipelineAdapter(model, schema, folded.tree, None, None, guard, found.rescale, *known, routes=folded.routes)
 
 
@@ -400,7 +419,7 @@ def _adapt_columns(
 def _known_names(model: Any, data: Any) -> Any:
     """Return the names that a model knows its columns by; LightGBM puts underscores for the spaces of the data."""
     known = getattr(model, "feature_names_in_", None)
-    known = (names_of(innermost(model)) or None) if known is None else known
+    known = getattr(as_model(innermost(model)), "feature_names_in_", None) if known is None else known
     if known is None or not is_frame(data):
         return known
     names = [name for name, _ in columns(data)]

@@ -36,7 +36,7 @@ _WEIGHT = 2.0**100  # of a split that splits whether a number is missing: no mar
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routes:
-    """Where the splits of a tree send rows that lack a number.
+    """Where the splits of a tree send rows with a missing number.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Routes:
     right : (N,) array of bool
         Whether a row without that number goes right.
     typical : (F,) array
-        The number of each feature from which a gap is filled in, such as the median; NaN if it is not known.
+        The number of each feature from which a missing one is filled in, such as the median; NaN if it is not known.
     refused : dict, optional
         The features without a route, by position, and the reason.
     """
@@ -71,7 +71,7 @@ def typical_numbers(schema: Schema, data: Any) -> Array:
 
 
 def with_gaps(schema: Schema, missing: Iterable[str], routes: Routes) -> Schema:
-    """Return the schema of a row that lacks some numbers; features with missing="allowed" may become missing too."""
+    """Return the schema of a row with missing numbers; features with missing="allowed" may become missing too."""
     gaps: dict[str, float | None] = {
         feature.name: None for feature in schema if isinstance(feature, Numeric) and feature.missing == "allowed"
     }
@@ -92,7 +92,7 @@ def _within(feature: Numeric, value: float, low: float, high: float) -> float:
 
 
 def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
-    """Return the adapter of a model for rows that lack some numbers; answers may keep these gaps or fill them in.
+    """Return the adapter of a model for rows with missing numbers; answers may keep these missing or fill them in.
 
     Parameters
     ----------
@@ -127,7 +127,28 @@ def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
 def expand_model(
     tree: Tree | Ensemble, schema: Schema, wider: Schema, routes: Routes
 ) -> tuple[Tree, Array] | tuple[Ensemble, Array]:
-    """Return a tree or an ensemble over the variables of a schema with gaps, and the old node behind each node."""
+    """Return a tree or an ensemble over the variables of a schema with gaps, and the node of the old one behind each node.
+
+    Parameters
+    ----------
+    tree : Tree or Ensemble
+        The model over the variables of ``schema``.
+    schema, wider : Schema
+        The same features without and with gaps.
+    routes : Routes
+        Where missing numbers go, one entry per node of ``tree.splits``.
+
+    Returns
+    -------
+    tuple of Tree or Ensemble and (N,) array
+        The new one, and for each of its nodes the old one. For a split on whether a number is missing, it is the split that
+        tests the number.
+
+    Raises
+    ------
+    CounterleafError
+        If a split or a leaf has no route for a missing number, or there are too many nodes.
+    """
     if isinstance(tree, Ensemble):
         return expand_ensemble(tree, schema, wider, routes)
     return expand(tree, schema, wider, routes)
@@ -171,7 +192,7 @@ def count_rows(adapter: Adapter, codes: Array) -> Array:
 
 
 def _routed(tree: Tree, schema: Schema, routes: Routes, codes: Array) -> Array:
-    """Return the leaf of each of some rows that lack numbers; -1 for a row that lacks one that a split sums."""
+    """Return the leaf of each of some rows with missing numbers; -1 for a row that misses one that a split sums."""
     missing = np.isnan(codes)
     filled = np.where(missing, 0.0, codes)
     rows = filled if schema.numeric else schema.spread(filled)
@@ -195,28 +216,7 @@ def _routed(tree: Tree, schema: Schema, routes: Routes, codes: Array) -> Array:
 
 
 def expand(tree: Tree, schema: Schema, wider: Schema, routes: Routes) -> tuple[Tree, Array]:
-    """Return the tree over the variables of a schema with gaps, and the node of the old tree behind each node.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree over the variables of ``schema``.
-    schema, wider : Schema
-        The same features without and with gaps.
-    routes : Routes
-        Where missing numbers go.
-
-    Returns
-    -------
-    tuple of Tree and (N,) array
-        The new tree, and for each of its nodes the old one. For a split on whether a number is missing, it is the split
-        that tests the number.
-
-    Raises
-    ------
-    CounterleafError
-        If a split or a leaf has no route for a missing number, or the new tree has too many nodes.
-    """
+    """Return the tree with gaps, and the node of the old one behind each node, see ``expand_model``."""
     gaps = {wider.index(name) for name in wider.gaps}
     _check_routes(tree, schema, gaps, routes)
     nodes = list(_walk(tree, gaps, routes))
@@ -251,7 +251,7 @@ def tree_with_gaps(adapter: Adapter, gaps: Mapping[str, float | None]) -> Tree |
 
 
 def predict_rows(adapter: Adapter, rows: Iterable[Any]) -> list[Any]:
-    """Return what the tree of a model predicts for rows of the table, which may lack numbers."""
+    """Return what the tree of a model predicts for rows of the table, which may have missing numbers."""
     made: dict[tuple[str, ...], Adapter] = {(): adapter}
     out: list[Any] = []
     for row in rows:
@@ -371,7 +371,7 @@ def made_up_rows(schema: Schema, points: Array) -> list[dict[str, Any]]:
 
 
 def check_labels(tree: Tree | Ensemble, points: Array, labels: Array, rescale: Any = None) -> None:
-    """Check that the model predicts what the tree says for rows that lack numbers."""
+    """Check that the model predicts what the tree says for rows with missing numbers."""
     if isinstance(tree, Ensemble):
         same = agrees(tree, points, labels, None if rescale is None else rescale.outward)
     else:

@@ -1,4 +1,4 @@
-"""What the leaves of a tree compute: constants, or linear functions of the row, with one or several outputs."""
+"""``Outputs``: what the leaves of a tree compute: constants, or linear functions of the row, with one or several outputs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief
+from counterleaf.errors import CounterleafError, brief, real_array
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
@@ -38,7 +38,9 @@ class Outputs:
     --------
     >>> from counterleaf import Tree
     >>> outputs = Outputs("value", [0.0, 1.0, 5.0], [[0.0], [2.0], [0.0]])
-    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-3.0, 0, 0], outputs=outputs)
+    >>> tree = Tree(
+    ...     left=[1, -1, -1], right=[2, -1, -1], weights=[[1.0], [0], [0]], bias=[-3.0, 0, 0], outputs=outputs
+    ... )  # x0 - 3 >= 0 goes right
     >>> tree.predict([[2.0], [4.0]]).tolist()
     [5.0, 5.0]
     """
@@ -48,13 +50,13 @@ class Outputs:
     slope: Any = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise CounterleafError(f"outputs are of kind {brief(self.kind)}; expected one of {', '.join(KINDS)}")
         try:
-            intercept = np.array(self.intercept, dtype=np.float64)
+            intercept = np.array(real_array(self.intercept, "intercept", "numbers"))
             intercept = intercept[:, None] if intercept.ndim == 1 else intercept
             slope = None if self.slope is None else CSR.of(self.slope)
-        except (TypeError, ValueError, OverflowError):
+        except Exception:  # of any object
             raise CounterleafError("the outputs hold something other than numbers; expected arrays of finite numbers") from None
         if intercept.ndim != 2 or not intercept.shape[1]:
             raise CounterleafError(f"the outputs' intercept has shape {intercept.shape}; expected (nodes, outputs)")

@@ -1,16 +1,16 @@
-"""A decision tree as flat arrays, checked when it is built so that all other code can rely on it."""
+"""``Tree``: a decision tree as flat arrays, checked when it is built so that all other code can rely on it."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from counterleaf._core import Router
-from counterleaf.errors import CounterleafError, brief
+from counterleaf.errors import CounterleafError, brief, real_array
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.tree_json import integers, numbers, tree_in, tree_out
 from counterleaf.sparse import CSR
@@ -52,7 +52,14 @@ class Tree:
     Examples
     --------
     >>> import numpy as np
-    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    >>> tree = Tree(
+    ...     left=[1, -1, -1],  # node 0 splits; nodes 1 and 2 are leaves
+    ...     right=[2, -1, -1],
+    ...     weights=[[1.0, 1.0], [0, 0], [0, 0]],
+    ...     bias=[-1.0, 0, 0],  # a row with x0 + x1 - 1 >= 0 goes right
+    ...     value=[-1, 0, 1],
+    ...     classes=["no", "yes"],
+    ... )
     >>> [str(label) for label in tree.predict([[0.2, 0.3], [0.5, 0.5]])]
     ['no', 'yes']
     """
@@ -116,6 +123,19 @@ class Tree:
             ("outputs", outputs),
         ):
             object.__setattr__(self, name, checked)
+
+    is_one_tree: ClassVar[bool] = True  # answers are leaves of one tree
+    n_trees: ClassVar[int] = 1
+
+    @property
+    def splits(self) -> Tree:
+        """The tree itself: the splits of a model, of one tree or of many, are inner nodes of a Tree."""
+        return self
+
+    @property
+    def bounds_probabilities(self) -> bool:
+        """Whether a target may bound the probability of a class."""
+        return self.has_probabilities
 
     @property
     def is_regression(self) -> bool:
@@ -184,7 +204,7 @@ class Tree:
         (n,) array
             Node numbers.
         """
-        X = np.ascontiguousarray(rows, dtype=np.float64)
+        X = np.ascontiguousarray(real_array(rows, "rows", "a table of numbers"))
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise CounterleafError(f"rows have shape {X.shape}; the tree needs (rows, {self.n_features})")
         if not np.isfinite(X).all():
@@ -236,7 +256,7 @@ class Tree:
         return {name: value for name, value in vars(self).items() if name != "_router"}  # rebuilt when it is needed
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({"outputs": None, **state, "weights": CSR.of(state["weights"])})  # older pickles hold SciPy's matrix
+        vars(self).update({**state, "weights": CSR.of(state["weights"])})  # a skops file may hold any indices
 
     def predict(self, rows: npt.ArrayLike) -> Array:
         """Return the label of each row, or its value for regression.
@@ -385,7 +405,7 @@ def _labels(classes: Any, used: Array, least: int) -> Array:
         return np.arange(max(int(used.max(initial=-1)) + 1, least, 1))
     try:
         labels = np.array(classes)
-    except ValueError:
+    except Exception:  # of any object
         raise CounterleafError("classes are not a list of labels; expected one label per class") from None
     if labels.ndim != 1 or len(labels) == 0:
         raise CounterleafError(f"classes has shape {labels.shape}; expected one label per class")

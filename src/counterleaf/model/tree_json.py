@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief, flat
+from counterleaf.errors import CounterleafError, brief, flat, real_array
 from counterleaf.model.outputs import Outputs
 from counterleaf.sparse import CSR
 from counterleaf.strict_json import check_whole, loads
@@ -151,8 +151,8 @@ def integers(name: str, values: Any) -> Array:
     try:
         array = np.asarray(values)
         with np.errstate(invalid="ignore"):  # a number too large for 64 bits fails the comparison below
-            whole = array.astype(np.int64)
-    except (TypeError, ValueError, OverflowError):
+            whole = (array if array.dtype.kind in "biufO" else np.array(None)).astype(np.int64)
+    except Exception:  # of any object
         raise _not_integers(name) from None
     if array.dtype == bool or (array.size and not np.array_equal(array, whole)):
         raise _not_integers(name)
@@ -161,7 +161,4 @@ def integers(name: str, values: Any) -> Array:
 
 def numbers(name: str, values: Any) -> Array:
     """Return numbers as an array, or refuse ``values`` by name."""
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise _not_numbers(name) from None
+    return np.array(real_array(values, name, "finite numbers"))

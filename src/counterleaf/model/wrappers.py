@@ -16,8 +16,8 @@ import numpy as np
 from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import first_number
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.readers.leaf_probes import at_leaves, quiet, random_rows
-from counterleaf.model.readers.linear import is_log_link
+from counterleaf.model.readers.scikit.linear import is_log_link
+from counterleaf.model.readers.shared.leaf_probes import at_leaves, quiet, random_rows
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
@@ -31,7 +31,12 @@ _INSIDE = {  # where the fitted model is, and whether the wrapper predicts as th
     "TransformedTargetRegressor": ("regressor_", False),
     "CalibratedClassifierCV": ("calibrated_classifiers_", False),
 }
+_LIBRARIES = frozenset(
+    ("catboost", "counterleaf", "imblearn", "lightgbm", "lineartree", "sklearn", "sktree", "treeple", "xgboost", "ydf")
+)
 _FAR = 1e300  # beyond any score
+
+Rows = Callable[[Array], Array]  # a function of rows
 
 
 def is_pipeline(model: Any) -> bool:
@@ -105,6 +110,16 @@ def innermost(model: Any) -> Any:
             return model
 
 
+def predicts_itself(model: Any) -> bool:
+    """Whether a model or the one inside it has a ``predict`` of the user's, which may say something else than its trees."""
+
+    def is_own(one: Any) -> bool:
+        home = next((c.__module__.partition(".")[0] for c in type(one).__mro__ if "predict" in vars(c)), None)
+        return home is not None and home not in _LIBRARIES
+
+    return is_own(model) or is_own(innermost(model))
+
+
 def core_of(model: Any) -> Any:
     """Return the innermost model with its wrappers around it, without the steps of pipelines."""
     if is_pipeline(model) and model.steps:
@@ -159,13 +174,33 @@ def _evaluate(core: Any, tree: Tree, method: str) -> tuple[Array, Array]:
 
 def _leaf_model(tree: Tree) -> Any:
     """Return a classifier or regressor whose rows are numbers of leaves."""
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-
     assert tree.outputs is not None
     held = tree.outputs.intercept
 
-    class LeafClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-        classes_, n_features_in_ = tree.classes, 1
+    def leaf(X: Array) -> Array:
+        return X[:, 0].astype(int)
+
+    if not tree.is_regression:
+        return stand_in(tree.classes, lambda X: tree.classes[tree.value[leaf(X)]], lambda X: held[leaf(X)])
+    from sklearn.base import BaseEstimator, RegressorMixin
+
+    class LeafRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+        n_features_in_ = 1
+
+        def predict(self, X: Any) -> Array:
+            return np.asarray(held[leaf(np.asarray(X)), 0])
+
+    return LeafRegressor()
+
+
+def stand_in(
+    classes: Array, predict: Rows, predict_proba: Rows, decision_function: Rows | None = None, *, width: int = 1
+) -> Any:
+    """Return a fitted classifier of scikit-learn that predicts by these functions of arrays of ``width`` columns."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class StandIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # the same
+        classes_, n_features_in_ = classes, width
 
         def fit(self, X: Any, y: Any) -> Any:  # scikit-learn asks for it
             return self
@@ -174,18 +209,14 @@ def _leaf_model(tree: Tree) -> Any:
             return True
 
         def predict(self, X: Any) -> Array:
-            return np.asarray(tree.classes[tree.value[np.asarray(X)[:, 0].astype(int)]])
+            return np.asarray(predict(np.asarray(X)))
 
         def predict_proba(self, X: Any) -> Array:
-            return np.asarray(held[np.asarray(X)[:, 0].astype(int)])
+            return np.asarray(predict_proba(np.asarray(X)))
 
-    class LeafRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-        n_features_in_ = 1
-
-        def predict(self, X: Any) -> Array:
-            return np.asarray(held[np.asarray(X)[:, 0].astype(int), 0])
-
-    return LeafRegressor() if tree.is_regression else LeafClassifier()
+    if decision_function is not None:
+        StandIn.decision_function = lambda self, X: decision_function(np.asarray(X))
+    return StandIn()
 
 
 def _with_values(core: Any, tree: Tree, kind: str) -> Tree:

@@ -1,4 +1,4 @@
-"""Pictures of explanations. matplotlib is optional and imported inside the functions that draw."""
+"""Pictures of explanations; matplotlib is optional and imported inside the functions that draw."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, check_whole_number
-from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.plot.canvas import style
 from counterleaf.plot.changes import draw_changes
 from counterleaf.plot.fronts import draw_fronts
@@ -26,17 +25,18 @@ __all__ = ["draw", "draw_fronts", "draw_margins"]
 
 def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) -> Figure:
     """Return the figure of ``Explanation.plot``, or raise an error that says why there is none."""
+    one_tree = answer.decision.model.is_one_tree
     if kind is None:
         plane = features is not None or (len(answer.schema) == 2 and not _not_numeric(answer) and not answer.schema.gaps)
-        plane = plane and (features is not None or not isinstance(answer.decision.model, Ensemble))
+        plane = plane and (features is not None or one_tree)
         kind = "image" if shape is not None else "regions" if plane else "changes"
     if kind not in ("changes", "regions", "image", "tree"):
         raise CounterleafError(f'kind is {kind!r}; expected "changes", "regions", "image" or "tree"')
-    if kind in _OF_TREES and isinstance(answer.decision.model, Ensemble):
+    if kind in _OF_TREES and not one_tree:
         raise CounterleafError(f'kind is {kind!r}, which shows a single tree, and the model is an ensemble; use kind="changes"')
     check_whole_number("count", count, 1)
     if not len(answer) and kind in ("changes", "image"):
-        more = "" if isinstance(answer.decision.model, Ensemble) else '; kind="tree" shows the source'
+        more = '; kind="tree" shows the source' if one_tree else ""
         raise CounterleafError(f'the status is "{answer.status}", so there is no change to draw{more}')
     most = None if count is None else int(count)
     with style():

@@ -26,7 +26,7 @@ from counterleaf.plot.canvas import (
     width,
 )
 from counterleaf.plot.polygons import Box, along, near, regions, within
-from counterleaf.question.arrays import Question
+from counterleaf.question.arrays import Posed
 from counterleaf.table.features import Feature
 from counterleaf.table.words.values import date_of, label_of
 from counterleaf.types import Array
@@ -187,7 +187,7 @@ def _keep_ticks_plain(axes: Axes, low: Array, high: Array, dates: list[bool]) ->
         axis.set_major_formatter(ScalarFormatter(useOffset=False) if usual else FuncFormatter(lambda v, _: f"{v:.6g}"))
 
 
-def _draw_rows(axes: Axes, q: Question, source: Array, pair: list[int], low: Array, high: Array) -> None:
+def _draw_rows(axes: Axes, q: Posed, source: Array, pair: list[int], low: Array, high: Array) -> None:
     """Draw the edges of the user's linear constraints, with all other features as in the source."""
     for i in range(len(q.nodes), len(q.bias)):
         w = np.zeros(len(source))

@@ -99,9 +99,9 @@ class Certificate:
 
     Examples
     --------
-    >>> from counterleaf import Explainer, Tree
-    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    >>> certificate = Explainer(tree).explain([0.0, 0.0], target="yes").certificate
+    >>> from counterleaf import Explainer
+    >>> from counterleaf.datasets import example_tree
+    >>> certificate = Explainer(example_tree()).explain([0.0, 0.0], target="yes").certificate
     >>> certificate.check()
     True
     """
@@ -294,8 +294,8 @@ class Certificate:
         """The most by which an optimal answer may exceed its bound: GAP of its cost, plus the cost of rounding at its faces.
 
         An answer stays away from each face by the rounding of the face's sum, or by the guard if the model sums in its own
-        order, and the float next to the best number may be as far away. It is 0 if the region has no faces: then the answer
-        meets its bound exactly.
+        order, and the float next to the best number may be as far away. Only the first guard counts: an answer that needs a
+        larger one is not optimal if it costs more. It is 0 if the region has no faces: then the answer meets its bound exactly.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class Certificate:
         for face in place.region.faces:
             terms = float(np.abs(face.weights * answer.row[face.columns]).sum()) + sum(map(abs, face.constants))
             cast = 2.0**-22 if self.problem.question.narrow and not face.size else 0.0
-            guard = 0.0 if face.size else 2 * self.problem.question.guard
+            guard = 0.0 if face.size else 2 * self.problem.question.paid
             room = (max(16 * (len(face.columns) + 2) * ROUNDING, guard) + cast) * terms
             out += place.region.price_of_moving(answer.row, face, room)
         return out

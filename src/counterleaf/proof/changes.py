@@ -58,7 +58,8 @@ def _forced_charges(region: Region) -> float:
     """The charges that one of the faces forces, in addition to those that are paid anyway.
 
     If a face is missed even where the features that change anyway take their best values and the others stay, then at least
-    k others change, where the k largest contributions are just enough. They pay at least the k smallest charges.
+    k others change, where the k largest contributions are just enough. They pay at least the k smallest charges. If all of them
+    are not enough, the region has no row and any bound holds: all charges are a bound as high as that of every larger region.
     """
     table, source, most = region.problem.table, region.problem.source, 0.0
     assert table is not None
@@ -77,6 +78,7 @@ def _forced_charges(region: Region) -> float:
             others = np.flatnonzero(~moving & (by_feature > 0))
             if left > 0:
                 reached = np.cumsum(np.sort(by_feature[others])[::-1])
-                k = min(int(np.searchsorted(reached, left)) + 1, len(others))
-                most = max(most, float(np.sort(table.charges[others])[:k].sum()))
+                k = int(np.searchsorted(reached, left)) + 1
+                paid = np.sort(table.charges[others])[:k] if k <= len(others) else table.charges
+                most = max(most, float(paid.sum()))
     return most * (1 - 8 * ROUNDING)

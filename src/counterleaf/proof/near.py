@@ -161,7 +161,7 @@ class Found(NamedTuple):
 def _one(grids: Grids, d: int) -> Grids:
     """The grid of one number, for many values at once."""
     if grids.starts[d + 1] > grids.starts[d]:
-        return _Listed(np.asarray(grids.values[grids.starts[d] : grids.starts[d + 1]]))  # type: ignore[return-value]
+        return _Listed(np.asarray(grids.values[grids.starts[d] : grids.starts[d + 1]]))  # type: ignore[return-value]  # acts as one
     return Grids(grids.step[:, [d]], np.zeros(2, np.int64), np.empty(0))
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from counterleaf.exact import ROUNDING, dot, exact_dot, whole
-from counterleaf.question.arrays import LinearRow, Question, Table, unit_of
+from counterleaf.question.arrays import LinearRow, Posed, Table, unit_of
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
-HOLDS = 1e-9  # of its terms: the most by which a row of the user's may be violated
+HOLDS = 1e-9  # of its terms: the most by which a linear constraint may be violated
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Face:
     miss: float  # rounded once
     equal: bool = False
     open: bool = False  # > 0
-    size: float = 0.0  # the size of the terms of a row of the user's, which holds to HOLDS of it; 0 for a split
+    size: float = 0.0  # the size of the terms of a linear constraint, which holds to HOLDS of it; 0 for a split
     tolerance: float = 0.0  # the effect of rounding on such a row, to which it counts as satisfied
 
     @functools.cached_property
@@ -38,7 +38,7 @@ class Face:
 
     @property
     def wide_tolerance(self) -> float:
-        """The most by which a row of the user's may be violated."""
+        """The most by which a linear constraint may be violated."""
         return max(HOLDS * self.size, self.tolerance)
 
 
@@ -48,17 +48,17 @@ class Problem:
 
     tree: Any  # left, right, weights (in CSR) and bias of every node
     splits: Any
-    pose: Callable[[], tuple[Question, Table | None]]  # builds the arrays when they are first read
+    pose: Callable[[], tuple[Posed, Table | None]]  # builds the arrays when they are first read
 
     @functools.cached_property
-    def _posed(self) -> tuple[Question, Table | None]:
+    def _posed(self) -> tuple[Posed, Table | None]:
         return self.pose()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"tree": self.tree, "splits": self.splits, "_posed": self._posed}
 
     @property
-    def question(self) -> Question:
+    def question(self) -> Posed:
         return self._posed[0]
 
     @property

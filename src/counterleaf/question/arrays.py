@@ -1,6 +1,6 @@
 """One question as arrays, in the form that the search and the proof read. NumPy only.
 
-``Question`` holds the tree, the bounds, the cost and the linear constraints. ``Table`` holds the parts that bounds on numbers
+``Posed`` holds the tree, the bounds, the cost and the linear constraints. ``Table`` holds the parts that bounds on numbers
 cannot express: groups of 0/1 variables, grids, and clauses.
 """
 
@@ -113,7 +113,7 @@ class ChangeLimit(NamedTuple):
     most: int
 
 
-class Question(NamedTuple):
+class Posed(NamedTuple):
     """A tree, a target, a source and constraints as arrays: D variables, N nodes, K linear constraints of the user."""
 
     nodes: Array  # (N,) NODE
@@ -130,6 +130,7 @@ class Question(NamedTuple):
     matrix: CSR | None = None  # (D, D) of a cost that couples features
     tangent_curve: Array | None = None  # (D,) the curvature that remains in a tangent to that cost
     guard: float = 0.0  # of its terms: the distance that answers keep from a split that the model sums in its own order
+    paid: float = 0.0  # the part of that distance whose price an optimal answer may cost more than its bound
 
     def row(self, i: int) -> tuple[Array, Array]:
         """The columns and weights of a split or of one of the user's rows."""
@@ -161,6 +162,8 @@ class Grids(NamedTuple):
     def below(self, source: Array, value: Array) -> Array:
         """The greatest number of each grid at or below ``value``; minus infinity if there is none."""
         out = _multiple_below(self.step, source, value)
+        if not len(self.values):
+            return out
         for d in np.flatnonzero(np.diff(self.starts)).tolist():
             listed = self.values[self.starts[d] : self.starts[d + 1]]
             k = int(np.searchsorted(listed, value[d], "right"))

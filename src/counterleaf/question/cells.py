@@ -119,13 +119,14 @@ class CellForest:
         return np.asarray(right)
 
     def leaves(self, cells: Array) -> Array:
-        """The leaf of each tree that a row of cells reaches."""
-        node = self.roots.copy()
+        """The leaf of each tree that a row of cells reaches, or each of several rows."""
+        rows = np.atleast_2d(cells)
+        node = np.tile(self.roots, len(rows))
         while len(inner := np.flatnonzero(self.coordinate[node] >= 0)):
             at = node[inner]
-            right = self.goes_right(at, cells[self.coordinate[at]])
+            right = self.goes_right(at, rows[inner // len(self.roots), self.coordinate[at]])
             node[inner] = np.where(right, self.right[at], self.left[at])
-        return node
+        return node.reshape(*cells.shape[:-1], len(self.roots))
 
     def scores(self, leaves: Array) -> Array:
         """The K scores of the leaves that a row reaches, added in the model's order and precision."""
@@ -208,21 +209,26 @@ class ScoreTarget(NamedTuple):
 
     def accepts(self, scores: Array) -> bool:
         """Whether the scores of a row reach the target."""
+        return bool(self.accepting(scores))
+
+    def accepting(self, scores: Array) -> Array:
+        """Whether the scores of each of several rows reach the target."""
         return self._clears(scores, 0.0)
 
     def surely_rejects(self, scores: Array) -> bool:
         """Whether no noise could make the model accept a row with these scores."""
         return not self._clears(scores, self.noise)
 
-    def _clears(self, scores: Array, slack: float) -> bool:
-        """Whether scores reach the target if each of them may be off by ``slack``."""
-        k = self.winner
+    def _clears(self, scores: Array, slack: float) -> Array:
+        """Whether the scores of a row, or of each of several, reach the target if each of them may be off by ``slack``."""
+        found, k = scores[..., self.intervals[:, 0].astype(np.int64)], self.winner
+        out = ((self.intervals[:, 1] - slack <= found) & (found <= self.intervals[:, 2] + slack)).all(axis=-1)
         if k >= 0:
-            ahead = scores[k] - np.delete(scores, k)
-            if not (ahead >= self.margin - 2.0 * slack).all() or (slack == 0 and not (ahead[:k] > 0).all()):
-                return False
-        found = scores[self.intervals[:, 0].astype(np.int64)]
-        return bool(((self.intervals[:, 1] - slack <= found) & (found <= self.intervals[:, 2] + slack)).all())
+            ahead = scores[..., k : k + 1] - np.delete(scores, k, axis=-1)
+            out &= (ahead >= self.margin - 2.0 * slack).all(axis=-1)
+            if slack == 0:
+                out &= (ahead[..., :k] > 0).all(axis=-1)
+        return np.asarray(out)
 
 
 def wins(forest: CellForest, winner: int, margin: float = 0.0, noise: float = 0.0) -> ScoreTarget:

@@ -43,7 +43,7 @@ def read_margin(margin: Any, schema: Schema, spreads: Spreads | None) -> Margin:
         share = _share(margin)
         if spreads is None:
             raise CounterleafError(
-                f"margin={margin!r} is a share of the range of the data; pass data= to Explainer, or numbers"
+                f"margin={brief(margin)} is a share of the range of the data; pass data= to Explainer, or numbers"
             )
         numbers = [isinstance(feature, Numeric) for feature in schema]
         return tuple(np.where(numbers, share * spreads.range, 0.0).tolist())
@@ -70,5 +70,5 @@ def _share(text: str) -> float:
     except ValueError:
         share = math.nan
     if not 0 <= share < math.inf:
-        raise CounterleafError(f'margin is {text!r}; expected a number, a dict by feature, or a percentage such as "1%"')
+        raise CounterleafError(f'margin is {brief(text)}; expected a number, a dict by feature, or a percentage such as "1%"')
     return share

@@ -1,4 +1,4 @@
-"""The target, and a question as one value: checked once, then passed through the search, the batch and the answer."""
+"""Targets, and a question as the searches read it: checked once, then passed through the search, the batch and the answer."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief, number, some
+from counterleaf.errors import CounterleafError, brief, number, single, some, values_of
 from counterleaf.model.decision import Decision, Goal, Range
 from counterleaf.model.ensembles.decision import ScoreDecision
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit
-from counterleaf.question.constraints.kinds import Constraint, Near, Support, listed
+from counterleaf.question.constraints.kinds import Constraint, Near, Support
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Margin
 from counterleaf.types import Array
 
-_MANY = 1 << 62  # larger limits are cut to this, which no search reaches
+_FREE = 0.0  # the price of a class that is only named
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _set_ends(target: Any, name: str) -> None:
     for end in ("at_least", "at_most"):
         given = getattr(target, end)
         if isinstance(given, (bool, np.bool_)):
-            raise CounterleafError(f"{end} is {given!r}; expected a number")
+            raise CounterleafError(f"{end} is {given}; expected a number")
         object.__setattr__(target, end, None if given is None else number(given, end))
     low, high = target.at_least, target.at_most
     if low is None and high is None:
@@ -168,9 +168,9 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """A question without its row: target, cost, constraints and limits.
+    """A ``Question`` as the searches of one explainer read it.
 
-    ``target`` and ``cost`` are those that the user passed; ``prices`` is the cost as arrays.
+    ``target`` is what the user passed, ``cost`` as well, or the default; ``prices`` is the cost as arrays.
     """
 
     target: Any
@@ -183,33 +183,7 @@ class Query:
     max_nodes: int | None = None
     apart: int = 0  # how many of the features that an answer changes stay in every later one; 0: answers of different leaves
     avoided: tuple[ChangeLimit, ...] = ()  # limits on the features that change, from the alternatives found before
-
-    @classmethod
-    def read(cls, target: Any, cost: Any, prices: Prices, constraints: Any, **limits: Any) -> Query:
-        """Check the arguments of a question.
-
-        Raises
-        ------
-        CounterleafError
-            If the constraints are not a list of constraints, or a limit is not a number of the right kind.
-        """
-        count, time_limit, nodes = limits.get("count", 1), limits.get("time_limit"), limits.get("max_nodes")
-        support = limits.get("support")
-        margin = limits.get("margin", 0.0)
-        if count is not None and not _is_count(count):
-            raise CounterleafError(f"count is {count!r}; expected a whole number from 1, or None for every leaf")
-        if time_limit is not None:
-            time_limit = number(time_limit, "time_limit")
-            if time_limit <= 0:
-                raise CounterleafError(f"time_limit is {time_limit}; expected seconds above 0, or None")
-        if nodes is not None and not _is_count(nodes):
-            raise CounterleafError(f"max_nodes is {nodes!r}; expected a whole number from 1, or None")
-        if support is not None and not _is_count(support):
-            raise CounterleafError(f"support is {support!r}; expected a number of rows from 1, or None")
-        least = () if support is None else (Support(f"support={support}", min(int(support), _MANY)),)
-        count, nodes = (None if one is None else min(int(one), _MANY) for one in (count, nodes))
-        apart = _apart(limits.get("distinct"), count)
-        return cls(target, cost, prices, (*listed(constraints), *least), margin, count, time_limit, nodes, apart)
+    question: Any = None  # the Question
 
     @property
     def support(self) -> int:
@@ -235,21 +209,10 @@ def known_options(call: str, options: Any, known: Any = Options) -> Any:
     return options
 
 
-def _apart(distinct: Any, count: int | None) -> int:
-    """Check ``distinct``: how many of the features that an answer changes stay in every later one; 0 for other leaves."""
-    if distinct is None:
-        return int(count is not None and count > 1)
-    if isinstance(distinct, Mapping) and list(distinct) == ["features"] and _is_count(distinct["features"]):
-        return int(distinct["features"])
-    if isinstance(distinct, str) and distinct in ("features", "leaves"):
-        return int(distinct == "features")
-    raise CounterleafError(
-        f"""distinct is {brief(distinct)}; expected "features", "leaves" or a dict such as {{"features": 2}}"""
-    )
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)
+def classes_in_words(prices: Iterable[tuple[Any, float]], between: str) -> str:
+    """Return classes with their prices: "yes, maybe (at a cost of 10)"."""
+    shown = [(str(label), repr(float(price)).removesuffix(".0")) for label, price in prices]
+    return between.join(f"{label} (at a cost of {price})" if float(price) else label for label, price in shown)
 
 
 def wanted(target: Any, decision: Decision | ScoreDecision) -> Any:
@@ -327,29 +290,20 @@ def read_target(target: Any, classes: Array, source_class: int) -> dict[int, flo
     labels = classes.tolist()
     if target is None:
         return {k: 0.0 for k in range(len(labels)) if k != source_class}
-    if isinstance(target, np.ndarray):
-        target = target.tolist()
-    try:
-        if isinstance(target, Mapping):
-            costs = dict(target)
-        elif isinstance(target, Iterable) and not isinstance(target, (str, bytes)):
-            costs = dict.fromkeys(target, 0.0)
-        else:
-            costs = {target: 0.0}
-    except TypeError:
-        raise CounterleafError(f"target is {target!r}; expected a class, a list of classes or a dict of costs") from None
-    if not costs:
-        raise CounterleafError("target is empty; name at least one class")
+    what, expected = "target", "a class, a list of classes or a dict of costs"
+    several = isinstance(target, Iterable) and not isinstance(target, (str, bytes)) and getattr(target, "shape", None) != ()
+    values = [] if isinstance(target, Mapping) else values_of(target, what, expected) if several else [target]
     out: dict[int, float] = {}
-    for label, price in costs.items():
+    for given, price in target.items() if isinstance(target, Mapping) else zip(values, [_FREE] * len(values), strict=True):
+        label = single(given, what, expected)
         if label not in labels:
-            raise CounterleafError(f"no class {label!r}; the model's classes are {some(labels)}")
-        try:
-            out[labels.index(label)] = float(price)
-        except (TypeError, ValueError):
-            raise CounterleafError(f"the cost of class {label!r} is {price!r}; expected a number") from None
-        if not math.isfinite(out[labels.index(label)]):
+            raise CounterleafError(f"no class {brief(label)}; the model's classes are {some(labels)}")
+        cost = price if price is _FREE else number(price, f"the cost of class {brief(label)}", infinite=True)
+        if math.isinf(cost):
             raise CounterleafError(
-                f"the cost of class {label!r} is {price!r}; expected a finite number: leave out the classes that you rule out"
+                f"the cost of class {brief(label)} is {cost}; expected a finite number: leave out the classes that you rule out"
             )
+        out[labels.index(label)] = cost
+    if not out:
+        raise CounterleafError("target is empty; name at least one class")
     return out

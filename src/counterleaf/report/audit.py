@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from counterleaf.errors import CounterleafError, near, not_installed, some
 from counterleaf.plot.audits import draw_audit
 from counterleaf.question.query import known_options
+from counterleaf.question.question import Question, ask
 from counterleaf.report.cases import Collector, block_of, missing_in
 from counterleaf.report.groups import GroupColumn, read_by
-from counterleaf.report.making import Origin, Question, SearchedColumn, assemble, read_search, read_settings
+from counterleaf.report.making import ModelQuestion, Origin, SearchedColumn, assemble, read_search, read_settings
 from counterleaf.report.page.page import fragment, page
 from counterleaf.report.page.text import text
 from counterleaf.report.page.words import remarks
@@ -70,6 +71,8 @@ class Audit:
         The rows, in the units of the table; columns that are not features may be used for groups.
     answers : DataFrame, optional
         What ``explainer.explain_many(rows, ...)`` returned for the same question; by default the rows are explained here.
+    question : Question, optional
+        As in ``Explainer.explain``, instead of its parts.
     target : class, list, dict, Probability or Value, optional
         As in ``Explainer.explain``.
     by : str, list or dict, optional
@@ -91,14 +94,14 @@ class Audit:
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from counterleaf import Audit, Explainer, Tree
-    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-4.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    >>> rows = pd.DataFrame({"x0": np.arange(8.0), "sex": list("ffffmmmm")})
-    >>> audit = Audit(Explainer(tree), rows, target="yes", by="sex")
+    >>> from counterleaf import Audit, Explainer
+    >>> from counterleaf.datasets import example_tree
+    >>> rows = pd.DataFrame({"x0": np.arange(8) / 4, "x1": 0.0, "sex": list("ffffmmmm")})
+    >>> audit = Audit(Explainer(example_tree()), rows, target="yes", by="sex")
     >>> print(audit.groups[["group", "rows", "has", "can", "cost_median"]])
           group  rows  has  can  cost_median
-    0  all rows     8    4    4          4.0
-    1         f     4    0    4          4.0
+    0  all rows     8    4    4        0.125
+    1         f     4    0    4        0.125
     2         m     4    4    0          NaN
     """
 
@@ -108,6 +111,7 @@ class Audit:
         rows: Any,
         answers: Frame | None = None,
         *,
+        question: Question | None = None,
         target: Any = None,
         by: Any = (),
         **options: Unpack[AuditOptions],
@@ -119,14 +123,15 @@ class Audit:
         columns = _columns(table)
         chosen = read_by(by, list(columns))
         searched = [SearchedColumn(name) for name in read_search(options.get("search", False), list(columns), chosen)]
-        question = Question(explainer, target, {name: value for name, value in options.items() if name in _QUESTION})
-        question.query()  # a wrong question is refused here
+        parts = {name: value for name, value in options.items() if name in _QUESTION}
+        posed = ModelQuestion(explainer, ask("audit", question, target=target, **parts))
+        posed.query()  # a wrong question is refused here
         if answers is None:
             run: dict[str, Any] = {name: value for name, value in options.items() if name in _RUN}
-            answers = explainer.explain_many(rows, target=target, words=False, **question.rest, **run)
+            answers = explainer.explain_many(rows, posed.question, words=False, **run)
         _check_answers(answers, table.n)
         collector = Collector(settings.seed)
-        collector.add(block_of(table, answers, target))
+        collector.add(block_of(table, answers, posed.target))
         grouped = [GroupColumn(one) for one in chosen]
         for column in grouped:
             column.add(columns[column.by.column])
@@ -138,7 +143,7 @@ class Audit:
             {name: int(missing_in(column).sum()) for name, column in zip(table.schema.names, table.columns, strict=True)},
         )
         self._figures = assemble(
-            question,
+            posed,
             collector.cases(),
             (grouped, searched),
             lambda places: TableRows(table.part(places), table.schema),

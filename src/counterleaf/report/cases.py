@@ -28,7 +28,7 @@ class State(IntEnum):
     CAN = 1  # the cheapest change is proved
     FOUND = 2  # a change was found before a limit stopped the search, perhaps not the cheapest
     CANNOT = 3  # proved: no change within the constraints reaches the target
-    OPEN = 4  # a limit stopped the search before it found a change
+    OPEN = 4  # a limit stopped the search before it found a change, or the model does not confirm the change
     INVALID = 5  # the row cannot be explained
 
 
@@ -49,7 +49,7 @@ class Block:
     costs: Array
     has: Array  # whether the model already says the target
     changes: Mapping[int, Values]  # by feature; rows from 0
-    unconfirmed: int = 0  # answers that the model did not confirm
+    unconfirmed: Array  # whether there is an answer that the model did not confirm
     problems: Mapping[str, int] = field(default_factory=dict)  # why rows are invalid, and how many
 
 
@@ -111,7 +111,7 @@ class Collector:
         while self._kept > self._most:
             self._thin()
         self._n += len(state)
-        self._unconfirmed += block.unconfirmed
+        self._unconfirmed += int(np.count_nonzero(block.unconfirmed & (state == State.OPEN)))
         if len(self._problems) < _MOST_PROBLEMS:
             self._problems.update(block.problems)
         settled = ~np.isnan(block.costs)
@@ -126,7 +126,7 @@ class Collector:
         for d, parts in self._values.items():
             whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
             keep = whole[3] < self._share
-            self._values[d] = [tuple(column[keep] for column in whole)]  # type: ignore[list-item]
+            self._values[d] = [tuple(column[keep] for column in whole)]  # type: ignore[list-item]  # of the same length
             self._kept += int(keep.sum())
 
     def cases(self) -> Cases:
@@ -158,7 +158,9 @@ def _states(block: Block) -> Array:
     changes = np.zeros(len(out), bool)
     for one in block.changes.values():
         changes[one.rows] = True
-    out[(out != State.INVALID) & (block.has | (answered & ~changes))] = State.HAS
+    out[answered & block.unconfirmed] = State.OPEN
+    as_it_is = answered & ~changes  # what the model says of the answer, it says of the row
+    out[(out != State.INVALID) & np.where(as_it_is, ~block.unconfirmed, block.has)] = State.HAS
     return out
 
 
@@ -208,7 +210,7 @@ def block_of(rows: TableRows, answers: Frame, target: Any) -> Block:
             lines = np.flatnonzero(answered & differs(old, new))
             if len(lines):
                 changes[d] = Values(lines, stated(rows, feature, take(rows.columns[d], lines)), new[lines])
-    unconfirmed = int((answered & ~truths(answers["confirmed"])).sum())
+    unconfirmed = answered & ~truths(answers["confirmed"])
     problems = problem_counts(answers["problem"], status) if "problem" in names else {}
     return Block(status, costs, has_target(answers["source_label"], target), changes, unconfirmed, problems)
 
@@ -265,4 +267,5 @@ def classes_of(target: Any) -> list[Any]:
         return list(target)
     if isinstance(target, (str, bytes)) or not hasattr(target, "__iter__"):
         return [target]
-    return cells_of(target) if hasattr(target, "tolist") else list(target)
+    found = target.tolist() if hasattr(target, "tolist") else list(target)
+    return found if isinstance(found, list) else [found]

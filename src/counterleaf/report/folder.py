@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from counterleaf.audit.checking.sample import read_sample
-from counterleaf.audit.folder import Folder, open_folder, read_metadata
+from counterleaf.audit.files import place
+from counterleaf.audit.finished import read_part
+from counterleaf.audit.folder import Folder, open_folder
 from counterleaf.audit.inputs import PARQUET
 from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
+from counterleaf.audit.parts import Task
 from counterleaf.audit.plan import Part
 from counterleaf.audit.reading.columns import input_columns
-from counterleaf.errors import CounterleafError, flat
+from counterleaf.errors import CounterleafError
 from counterleaf.report.cases import (
     Block,
     Cases,
@@ -36,7 +38,7 @@ from counterleaf.report.cases import (
 )
 from counterleaf.report.figures import Figures
 from counterleaf.report.groups import GroupColumn, read_by
-from counterleaf.report.making import Origin, Question, SearchedColumn, assemble, read_search, read_settings, samples
+from counterleaf.report.making import ModelQuestion, Origin, SearchedColumn, assemble, read_search, read_settings, samples
 from counterleaf.table.arrow.output import NEW
 from counterleaf.table.arrow.rows import in_pandas
 from counterleaf.table.features import Feature, Numeric
@@ -51,17 +53,18 @@ _APART = "; "  # between the names of removed features
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Audited:
-    """A folder with its manifest, and the parts that are complete."""
+    """A folder with its manifest, what made its parts, and those that are there."""
 
     folder: Folder
     manifest: Manifest
+    task: Task
     parts: tuple[Part, ...]
 
     @classmethod
     def open(cls, path: Any, partial: bool) -> _Audited:
         folder = open_folder(path)
         manifest = read_manifest(folder)
-        there = [part for part in manifest.plan.parts if _is_there(folder.part(part.number), part.number, manifest.run)]
+        there = [part for part in manifest.plan.parts if folder.part(part.number).exists()]
         missing = len(manifest.plan.parts) - len(there)
         if missing and not (partial and there):
             rows = manifest.plan.rows - sum(part.span.rows for part in there)
@@ -70,7 +73,10 @@ class _Audited:
                 f"{path} is not finished: {rows:,} of {manifest.plan.rows:,} rows are missing; run the audit again to finish "
                 f"it{rest}"
             )
-        return cls(folder, manifest, tuple(there))
+        step = read_explainer(folder, manifest).arrow(**manifest.arguments, words=manifest.settings.words)
+        plan, proofs = manifest.plan, manifest.settings.proofs
+        task = Task(str(folder.path), manifest.run, step, plan.inputs, plan.forms, proofs, manifest.settings.keep)
+        return cls(folder, manifest, task, tuple(there))
 
     @property
     def rows(self) -> int:
@@ -82,31 +88,9 @@ class _Audited:
         first, *others = (form.columns for form in self.manifest.plan.forms)
         return [name for name in first if all(name in columns for columns in others)]
 
-    def changing(self, features: Sequence[Feature]) -> list[int]:
-        """Return the places of the features that change in some row, as far as the files say so without being read."""
-        from pyarrow import parquet
-
-        out = set()
-        for part in self.parts:
-            about = _guarded(self.folder.part(part.number), parquet.read_metadata)
-            names = {about.schema.column(k).name: k for k in range(about.num_columns)}
-            for d, feature in enumerate(features):
-                at = names.get(NEW.format(feature.name))
-                if d in out or at is None:
-                    continue
-                groups = (about.row_group(g).column(at) for g in range(about.num_row_groups))
-                if any(not _is_empty(group) for group in groups):
-                    out.add(d)
-        return sorted(out)
-
     def answers(self, part: Part, names: Sequence[str]) -> Frame:
-        """Return some columns of the answers of a part."""
-        path = self.folder.part(part.number)
-        table = _guarded(path, _read_part, list(dict.fromkeys([*names, "row"])))
-        expected = np.arange(part.span.row, part.span.row + part.span.rows)
-        if len(table) != part.span.rows or not np.array_equal(table["row"].to_numpy(), expected):
-            raise CounterleafError(f"{path} does not have the rows of its part; remove it and run the audit again")
-        return table
+        """Return some columns of the answers of a part, whose file is intact."""
+        return _frame(read_part(self.folder, part, self.task).select(list(dict.fromkeys(names))))
 
     def inputs(self, schema: Schema, names: Sequence[str]) -> Iterator[tuple[Part, Frame]]:
         """Yield the parts in order with some columns of their inputs."""
@@ -124,43 +108,6 @@ class _Audited:
         if found.failures:
             return f"{rows}{len(found.failures):,} of them FAILED."
         return f"{rows}all proofs hold and agree with the audit."
-
-
-def _is_there(path: Path, number: int, run: str) -> bool:
-    """Whether a part is complete; one that is damaged or belongs to another audit is refused."""
-    if not path.exists():
-        return False
-    found = read_metadata(path)
-    if found is None:
-        raise CounterleafError(f"{path} is damaged; remove it and run the audit again")
-    if found.get("run") != run or found.get("part") != number:
-        raise CounterleafError(f"{path} belongs to another audit; remove it and run the audit again")
-    return True
-
-
-def _guarded(path: Path, action: Any, *arguments: Any) -> Any:
-    """Read a file of the folder, which may hold anything."""
-    import pyarrow as pa
-
-    try:
-        return action(path, *arguments)
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise CounterleafError(f"{path} is damaged ({flat(error)}); remove it and run the audit again") from None
-
-
-def _read_part(path: Path, names: list[str]) -> Frame:
-    from pyarrow import parquet
-
-    table = parquet.read_table(path, columns=names, page_checksum_verification=True)
-    if missing := [name for name in names if name not in table.column_names]:
-        raise KeyError(f"no column {missing[0]!r}")
-    return _frame(table)
-
-
-def _is_empty(group: Any) -> bool:
-    """Whether a column of a row group holds no value, as far as its statistics say so."""
-    statistics = group.statistics
-    return statistics is not None and statistics.has_null_count and statistics.null_count == group.num_values
 
 
 def _frame(table: Any) -> Frame:
@@ -201,9 +148,8 @@ def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, A
     settings, names = read_settings(options), audited.columns()
     chosen = read_by(by, names, "the input")
     searched = read_search(options.get("search", False), names, chosen)
-    arguments = audited.manifest.arguments
-    explainer = read_explainer(audited.folder, audited.manifest)
-    question = Question(explainer, arguments.pop("target"), arguments)
+    explainer = audited.task.step.explainer
+    question = ModelQuestion(explainer, audited.manifest.arguments["question"])
     question.query()
     cases = _cases(audited, question, settings.seed)
     sampled = samples(question, cases, settings)
@@ -228,7 +174,7 @@ def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, A
 
 
 def _files(audited: _Audited) -> tuple[tuple[str, str], ...]:
-    return tuple((Path(one.path).name, one.fingerprint) for one in audited.manifest.plan.inputs)
+    return tuple((place(one.path).name, one.fingerprint) for one in audited.manifest.plan.inputs)
 
 
 def _origin(audited: _Audited) -> str:
@@ -238,25 +184,24 @@ def _origin(audited: _Audited) -> str:
     return f"{audited.rows:,} rows of {files}; audited {manifest.created} with {versions}; run {manifest.run}"
 
 
-def _cases(audited: _Audited, question: Question, seed: int) -> Cases:
+def _cases(audited: _Audited, question: ModelQuestion, seed: int) -> Cases:
     """Read the answers; the old values of the changes are filled in later."""
     schema, collector = question.explainer.schema, Collector(seed)
     encoder = TableRows(make_frame([], schema.names), schema)
-    changing = audited.changing(schema.features)
     removal = ["removed"] if any(feature.missing == "allowed" for feature in schema) else []
-    names = [*_ANSWERS, *removal, *(NEW.format(schema.names[d]) for d in changing)]
+    names = [*_ANSWERS, *removal, *map(NEW.format, schema.names)]
     for part in audited.parts:
         table = audited.answers(part, names)
         changes = {}
-        for d in changing:
-            column = table[NEW.format(schema.names[d])]
+        for d, name in enumerate(schema.names):
+            column = table[NEW.format(name)]
             lines = np.flatnonzero(column.notna().to_numpy())
             if len(lines):
                 changes[d] = Values(lines, np.zeros(len(lines)), encoder.column_codes(schema.features[d], take(column, lines)))
         if removal:
             _add_removed(changes, table["removed"], schema.names)
         costs = numbers_of(table["cost"], "cost")
-        unconfirmed = int((~np.isnan(costs) & ~truths(table["confirmed"])).sum())
+        unconfirmed = ~np.isnan(costs) & ~truths(table["confirmed"])
         has = has_target(table["source_label"], _comparable(question.target, table["source_label"]))
         status = status_codes(table["status"])
         problems = problem_counts(table["problem"], status)
@@ -292,7 +237,7 @@ def _add_removed(changes: dict[int, Values], column: Any, names: Sequence[str]) 
 
 def _read_inputs(
     audited: _Audited,
-    question: Question,
+    question: ModelQuestion,
     cases: Cases,
     columns: tuple[Sequence[GroupColumn], Sequence[SearchedColumn]],
     sampled: Array,

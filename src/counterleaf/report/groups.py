@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.answer.text import word
-from counterleaf.errors import CounterleafError, brief, near, number, some
+from counterleaf.errors import CounterleafError, brief, near, number, some, values_of
 from counterleaf.table.frames import Column, factorized, kind_of, numbers_of
 from counterleaf.types import Array
 
@@ -81,9 +81,9 @@ def read_by(by: Any, names: Sequence[str], what: str = "the frame") -> tuple[By,
     """
     if by is None:
         by = ()
-    items: Iterable[Any] = by.items() if isinstance(by, Mapping) else [by] if isinstance(by, (str, By)) else by
-    if not isinstance(items, Iterable):
-        raise CounterleafError(f'by is {brief(by)}; expected names of columns, such as ["sex", "age:25,40"]')
+    expected = 'names of columns, such as ["sex", "age:25,40"]'
+    single = isinstance(by, (str, By))
+    items = list(by.items()) if isinstance(by, Mapping) else [by] if single else values_of(by, "by", expected)
     found: list[By] = []
     for item in items:
         one = _read_one(item, names, what)

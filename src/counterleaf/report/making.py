@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief, check_whole_number, number
-from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.errors import CounterleafError, brief, check_flag, check_whole_number, number, values_of
 from counterleaf.question.constraints.functions import freeze
-from counterleaf.question.constraints.kinds import Constraint, Support, listed
+from counterleaf.question.constraints.kinds import Constraint, Support
 from counterleaf.question.query import Query
+from counterleaf.question.question import Question
 from counterleaf.report.cases import Cases, State, status_codes
 from counterleaf.report.figures import Figures, Settings
 from counterleaf.report.groups import MOST, By, GroupColumn, Grouping, read_by
@@ -34,28 +34,32 @@ RowsAt = Callable[[Array], TableRows]  # the rows at increasing positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
-    """A question about a model, as the user passed it."""
+class ModelQuestion:
+    """A question about a model."""
 
     explainer: Explainer
-    target: Any
-    rest: dict[str, Any]  # cost, constraints, margin and limits
+    question: Question
+
+    @property
+    def target(self) -> Any:
+        """The target of the question."""
+        return self.question.target
 
     @property
     def constraints(self) -> tuple[Any, ...]:
-        """The constraints as a tuple."""
-        return tuple(listed(self.rest.get("constraints", ())))
+        """The constraints of the question."""
+        return tuple(self.question.constraints)
 
     def query(self) -> Query:
         """Return the question as the search reads it; a wrong question is refused."""
-        return self.explainer._query(self.target, **{"cost": None, "constraints": (), **self.rest})
+        return self.explainer.lower(self.question)
 
     def stuck(self, rows: Any, constraints: Sequence[Constraint]) -> Array:
         """Return which rows provably cannot reach the target within some of the constraints."""
-        support = self.rest.get("support") if any(isinstance(one, Support) for one in constraints) else None
+        support = self.question.support if any(isinstance(one, Support) for one in constraints) else None
         rules = [one for one in constraints if not isinstance(one, Support)]
         try:
-            found = self._explained(rows, {"constraints": rules, "support": support})
+            found = self._explained(rows, rules, support)
         except CounterleafError:  # without some constraint, the cost may be unbounded
             return np.zeros(len(rows), bool)
         return np.asarray(status_codes(found["status"]) == STATUSES.index("infeasible"))
@@ -64,10 +68,11 @@ class Question:
         """Return which rows reach the target if only these features change."""
         others = [name for name in self.explainer.schema.names if name not in features]
         rules = [*self.constraints, *([freeze(*others)] if others else [])]
-        return ~np.isnan(numbers_of(self._explained(rows.rows, {"constraints": rules})["cost"], "cost"))
+        return ~np.isnan(numbers_of(self._explained(rows.rows, rules, self.question.support)["cost"], "cost"))
 
-    def _explained(self, rows: Any, options: dict[str, Any]) -> Frame:
-        return self.explainer.explain_many(rows, target=self.target, words=False, progress=False, **{**self.rest, **options})
+    def _explained(self, rows: Any, constraints: Any, support: int | None) -> Frame:
+        question = replace(self.question, constraints=constraints, support=support)
+        return self.explainer.explain_many(rows, question, words=False, progress=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +90,14 @@ def read_settings(options: Any) -> Settings:
     least, seed, most = options.get("min_rows", MIN_ROWS), options.get("seed", 0), options.get("conflicts")
     for name, value, lowest in (("min_rows", least, 2), ("seed", seed, 0), ("conflicts", most, 0)):
         check_whole_number(name, value, lowest)
-    budgets = options.get("budgets") or ()
-    if isinstance(budgets, str) or not isinstance(budgets, Iterable):
-        raise CounterleafError(f"budgets is {brief(budgets)}; expected a list of costs")
-    costs = tuple(number(budget, "a budget") for budget in budgets)
-    title, note = str(options.get("title") or ""), str(options.get("note") or "")
-    wanted = options.get("choices", True)
-    if not isinstance(wanted, bool):
-        raise CounterleafError(f"choices is {brief(wanted)}; expected True or False")
-    return Settings(int(seed or 0), int(least or MIN_ROWS), costs, most, wanted, title, note)
+    budgets = () if options.get("budgets") is None else options["budgets"]
+    costs = tuple(number(budget, "a budget") for budget in values_of(budgets, "budgets", "a list of costs"))
+    texts = {name: options.get(name) for name in ("title", "note")}
+    for name, text in texts.items():
+        if not isinstance(text, (str, type(None))):
+            raise CounterleafError(f"{name} is {brief(text)}; expected text")
+    wanted = check_flag(options.get("choices", True), "choices")
+    return Settings(int(seed or 0), int(least or MIN_ROWS), costs, most, wanted, texts["title"] or "", texts["note"] or "")
 
 
 def read_search(search: Any, names: Sequence[str], by: Sequence[By]) -> list[str]:
@@ -103,9 +107,7 @@ def read_search(search: Any, names: Sequence[str], by: Sequence[By]) -> list[str
         return [name for name in names if name not in taken]
     if search is False or search is None:
         return []
-    wanted = [search] if isinstance(search, str) else list(search) if isinstance(search, Iterable) else None
-    if wanted is None:
-        raise CounterleafError(f"search is {brief(search)}; expected True, False or names of columns")
+    wanted = [search] if isinstance(search, str) else values_of(search, "search", "True, False or names of columns")
     return [one.column for one in read_by([str(name) for name in wanted], names) if one.column not in taken]
 
 
@@ -139,7 +141,7 @@ class SearchedColumn:
 
 
 def assemble(
-    question: Question,
+    question: ModelQuestion,
     cases: Cases,
     columns: tuple[Sequence[GroupColumn], Sequence[SearchedColumn]],
     rows_at: RowsAt,
@@ -151,7 +153,7 @@ def assemble(
 
     Parameters
     ----------
-    question : Question
+    question : ModelQuestion
         The question.
     cases : Cases
         The answers.
@@ -197,25 +199,25 @@ def assemble(
     return Figures(cases, (explainer.schema, inputs), tuple(groupings), searched, found, provenance, tuple(remarks), settings)
 
 
-def samples(question: Question, cases: Cases, settings: Settings) -> Array:
+def samples(question: ModelQuestion, cases: Cases, settings: Settings) -> Array:
     """Return the positions of all rows that ``assemble`` will ask for, increasing."""
     return np.union1d(_stuck(question, cases, settings), _affected(question, cases, settings))
 
 
-def _stuck(question: Question, cases: Cases, settings: Settings) -> Array:
-    ensemble = isinstance(question.explainer.tree, Ensemble)
-    most = settings.conflicts if settings.conflicts is not None else _OF_ENSEMBLES if ensemble else conflicts.MOST
+def _stuck(question: ModelQuestion, cases: Cases, settings: Settings) -> Array:
+    usual = conflicts.MOST if question.explainer.tree.is_one_tree else _OF_ENSEMBLES
+    most = usual if settings.conflicts is None else settings.conflicts
     return conflicts.sampled(cases, settings.seed, most)
 
 
-def _affected(question: Question, cases: Cases, settings: Settings) -> Array:
+def _affected(question: ModelQuestion, cases: Cases, settings: Settings) -> Array:
     """Return the rows whose ways to the target are counted; none for ensembles, where each search takes long."""
-    if isinstance(question.explainer.tree, Ensemble) or not settings.choices or not len(cases.reached):
+    if not question.explainer.tree.is_one_tree or not settings.choices or not len(cases.reached):
         return np.zeros(0, np.int64)
     return choices.sampled(cases, settings.seed)
 
 
-def _conflicts(question: Question, cases: Cases, rows_at: RowsAt, settings: Settings) -> conflicts.Conflicts | None:
+def _conflicts(question: ModelQuestion, cases: Cases, rows_at: RowsAt, settings: Settings) -> conflicts.Conflicts | None:
     sample = _stuck(question, cases, settings)
     if not len(sample):
         return None
@@ -225,7 +227,7 @@ def _conflicts(question: Question, cases: Cases, rows_at: RowsAt, settings: Sett
     return conflicts.find_conflicts(lambda places, some: question.stuck(rows.part(places), some), rules, sample, total)
 
 
-def _choices(question: Question, cases: Cases, rows_at: RowsAt, settings: Settings) -> choices.Choices | None:
+def _choices(question: ModelQuestion, cases: Cases, rows_at: RowsAt, settings: Settings) -> choices.Choices | None:
     sample = _affected(question, cases, settings)
     if not len(sample):
         return None

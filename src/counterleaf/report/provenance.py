@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,8 +13,7 @@ import numpy as np
 
 import counterleaf
 from counterleaf.errors import CounterleafError, with_article
-from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.question.query import Probability, Query, Value
+from counterleaf.question.query import Probability, Query, Value, classes_in_words
 from counterleaf.report.cases import classes_of
 from counterleaf.report.constraint_words import cost_words, in_words
 from counterleaf.table.schema import Schema
@@ -51,7 +51,8 @@ def target_words(target: Any) -> str:
         return "any class except the row's own"
     if isinstance(target, (Probability, Value)):
         return f"a {target}"
-    return " or ".join(map(str, classes_of(target)))
+    prices = target.items() if isinstance(target, Mapping) else ((label, 0.0) for label in classes_of(target))
+    return classes_in_words(prices, " or ")
 
 
 def question_words(query: Query, schema: Schema) -> tuple[tuple[str, str], ...]:
@@ -74,7 +75,7 @@ def question_words(query: Query, schema: Schema) -> tuple[tuple[str, str], ...]:
 def model_words(explainer: Any) -> str:
     """Return the model in words."""
     tree, name = explainer.tree, type(explainer.model).__name__
-    size = f"{tree.n_trees:,} trees" if isinstance(tree, Ensemble) else f"{len(tree.leaves):,} leaves"
+    size = f"{len(tree.leaves):,} leaves" if tree.is_one_tree else f"{tree.n_trees:,} trees"
     return f"{with_article(name)} with {size} over {len(explainer.schema):,} features"
 
 

@@ -63,7 +63,7 @@ def check_question(near: Near, query: Query, schema: Schema, plain: bool, obliqu
     elif query.max_nodes is not None:
         reason = "max_nodes; use time_limit"
     elif schema.gaps:
-        reason = "a row that lacks numbers; fill them in first"
+        reason = "a row with missing numbers; fill them in first"
     if reason:
         raise CounterleafError(f"{near} cannot be combined with {reason}")
 

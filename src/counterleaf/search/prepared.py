@@ -68,14 +68,16 @@ class Source(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One query about one source, prepared for the core; ``limits`` is None if there are no constraints."""
+    """One query about one source, prepared for the proof and for the core."""
 
     tree: PreparedTree
     target: PreparedTarget
+    source: Source
     query: Query
-    limits: Limits | None
+    limits: Limits | None  # None if there are no constraints
+    core_limits: _core.Limits
 
-    def find(self, source: Source, limits: _core.Limits, budget: _core.Budget, earlier: _core.Answer | None) -> _core.Answer:
+    def find(self, budget: _core.Budget, earlier: _core.Answer | None) -> _core.Answer:
         """Run the core's search."""
-        arguments = source.vector, source.leaf, self.query.prices.core, self.target.core
-        return self.tree.core.find(*arguments, limits, budget, earlier)
+        arguments = self.source.vector, self.source.leaf, self.query.prices.core, self.target.core
+        return self.tree.core.find(*arguments, self.core_limits, budget, earlier)

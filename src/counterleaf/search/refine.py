@@ -1,4 +1,4 @@
-"""The refinement of a search that ends in doubt: leaves solved in rational numbers, and the rows next to their optima.
+"""The refinement of a numerically uncertain search: leaves in rational numbers, and the rows next to their optima.
 
 Between nearly parallel splits the optimum of a leaf depends on digits that floating point does not have, and a row that the
 model sends there may differ from it only in its last digits. This module looks for both, leaf by leaf.
@@ -31,7 +31,7 @@ _FEW = 6  # the largest number of faces, and of features in them, of a leaf that
 
 @np.errstate(all="ignore")
 def refine(found: Certificate, count: int | None, keep: bool = False) -> Certificate:
-    """Improve the rows and multipliers of the leaves in doubt; the caller has to check the new claims.
+    """Improve the rows and multipliers of numerically uncertain leaves; the caller has to check the new claims.
 
     With ``keep``, rows that were found stay: they keep a distance from faces that rounding may move.
     """

@@ -14,15 +14,14 @@ from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound, Round, avoided_by, round_status
 from counterleaf.question.constraints.cases import cases
 from counterleaf.question.query import Query
-from counterleaf.search.aims import Aims
-from counterleaf.search.ensembles.aims import EnsembleAims
 from counterleaf.search.prepared import Source
+from counterleaf.search.targets import Targets
 
 Solved = tuple[Certificate | Compound, Decision | ScoreDecision]
 
 
 def solve(
-    aims: Aims | EnsembleAims,
+    targets: Targets,
     source: Source,
     query: Query,
     until: float,
@@ -35,7 +34,7 @@ def solve(
 
     Parameters
     ----------
-    aims : Aims or EnsembleAims
+    targets : Targets
         The searches of the model.
     source : Source
         The row.
@@ -55,16 +54,16 @@ def solve(
     tuple
         A certificate, or a compound of several, and the decision.
     """
-    split = cases(query.constraints, aims.schema, source.vector, aims.splits_implications) if query.constraints else [()]
+    split = cases(query.constraints, targets.schema, source.vector, targets.splits_implications) if query.constraints else [()]
     rounds = query.apart > 0 and query.count != 1
     if len(split) == 1 and not rounds:
         one = query if not query.constraints or split[0] == query.constraints else replace(query, constraints=split[0])
-        return aims.certify(source, one, _budget(query, until, keep), earlier, guard)
+        return targets.certify(source, one, _budget(query, until, keep), earlier, guard)
     parts = [replace(query, constraints=case, count=1 if rounds else query.count) for case in split]
     found: list[Round] = []
     decision: Decision | ScoreDecision | None = None
     while True:
-        solved = [aims.certify(source, part, _budget(part, until, False), None, guard) for part in parts]
+        solved = [targets.certify(source, part, _budget(part, until, False), None, guard) for part in parts]
         found.append(tuple(certificate for certificate, _ in solved))
         decision = decision or solved[0][1]
         last = Compound((found[-1],), query.apart, 1)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.core.inputs import STATUS, change_arrays, clause_boxes, core_engine, core_limits, core_target, stacked
+from counterleaf.core.inputs import STATUS, core_engine, core_limits, core_target
 from counterleaf.core.outcomes import Outcomes
 from counterleaf.core.stopping import has_ended
 from counterleaf.errors import CounterleafError
@@ -18,8 +18,9 @@ from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import UNPROVABLE, Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import InterruptedCheckError, interruptible, obeys
-from counterleaf.question.arrays import Features, Question, Table
+from counterleaf.question.arrays import Posed, Table
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
+from counterleaf.question.posing import TargetTree, change_arrays, pose
 from counterleaf.question.query import Query
 from counterleaf.question.splits import Margin, Splits, aim, prepare
 from counterleaf.question.variables import Variables
@@ -34,7 +35,8 @@ class Search:
 
     ``guard`` is the share of an oblique split's terms by which its sum may differ if the model sums in another order.
     ``like`` is a search for a tree with the same splits, whose preparations are shared. ``sums`` marks splits that the model
-    computes as sums of several terms, see ``prepare``. ``closed`` marks leaves that do not count, see ``aim``.
+    computes as sums of several terms, see ``prepare``. ``closed`` marks leaves that do not count, see ``aim``. ``paid`` is the
+    part of the guard whose price an optimal answer may cost more than its bound, by default all of it.
     """
 
     def __init__(
@@ -45,8 +47,10 @@ class Search:
         like: Search | None = None,
         sums: Array | None = None,
         closed: Array | None = None,
+        paid: float | None = None,
     ) -> None:
         self.tree, self.schema, self.guard, self.sums, self.closed = tree, schema, guard, sums, closed
+        self.paid = guard if paid is None else paid
         self.variables: Variables = Variables.of(schema) if like is None else like.variables
         self._trees: RecentValues = RecentValues() if like is None else like._trees
         self._targets = RecentValues()
@@ -64,7 +68,7 @@ class Search:
         """The arrays of the tree with a margin."""
         return self.ready(margin).splits
 
-    def aim(self, target: Target, margin: Margin) -> PreparedTarget:
+    def target(self, target: Target, margin: Margin) -> PreparedTarget:
         """The nodes of the tree with a target and a margin, remembered for the next question."""
 
         def make() -> PreparedTarget:
@@ -89,12 +93,13 @@ class Search:
         changes = _core.ChangeLimits(np.empty((0, self.variables.count), np.int64), np.empty(0, np.int64))
         return _core.Limits(lower, upper, bool(self.schema.inferred), kept, rows, 0, changes, clauses)
 
-    def limits(self, query: Query, source: Array) -> tuple[Limits | None, _core.Limits]:
-        """The constraints on a source (None if there are none), and the same for the core."""
-        if not query.constraints and not query.avoided:
-            return None, self._free
-        limits = lower_constraints(query.constraints, self.schema, source[None])
-        return limits, self.core_limits(limits, query)
+    def run(self, source: Source, query: Query, target: Target) -> Run:
+        """A query about one source, prepared for the core and for the proof."""
+        limits, core = None, self._free
+        if query.constraints or query.avoided:
+            limits = lower_constraints(query.constraints, self.schema, source.vector[None])
+            core = self.core_limits(limits, query)
+        return Run(self.ready(query.margin), self.target(target, query.margin), source, query, limits, core)
 
     def core_limits(self, limits: Limits, query: Query) -> _core.Limits:
         """The limits of a query as the core takes them."""
@@ -108,27 +113,26 @@ class Search:
         ``budget`` holds the number of leaves and the limits. ``earlier`` is the answer to the query with a smaller margin.
         """
         until = math.inf if budget.seconds is None else time.perf_counter() + budget.seconds
-        limits, core = self.limits(query, source.vector)
-        run = Run(self.ready(query.margin), self.aim(target, query.margin), query, limits)
-        if limits is not None and limits.pool is not None:
-            return self._choose(run, source, limits, budget)
-        answer = run.find(source, core, budget, earlier)
+        run = self.run(source, query, target)
+        if run.limits is not None and run.limits.pool is not None:
+            return self._choose(run, run.limits.pool, budget)
+        answer = run.find(budget, earlier)
         found = self._certificate(run, answer)
         try:
             with interruptible(lambda: has_ended(until)):
-                return self._proved(run, source, found, budget)
+                return self._proved(run, found, budget)
         except InterruptedCheckError:
-            return found.unchecked() if answer.doubt or found.status is Status.LIMIT else found
+            return found.unchecked() if answer.doubt or self.guard > self.paid or found.status is Status.LIMIT else found
 
-    def _proved(self, run: Run, source: Source, found: Certificate, budget: _core.Budget) -> Certificate:
+    def _proved(self, run: Run, found: Certificate, budget: _core.Budget) -> Certificate:
         """A certificate whose proof is sure: the one found, another one, or one that claims less."""
         answer, limits, query = found.findings.answer, run.limits, run.query
-        if _is_proved(found):
+        if self._is_proved(found):
             return found if not answer.thin or answer.stopped else self._refined(found, budget)
         if found.status is Status.INFEASIBLE and limits is not None and limits.rows:
             wider = self.core_limits(replace(limits, rows=found.problem.widened_rows()), query)
-            found = self._certificate(run, run.find(source, wider, budget, None), widened=True)
-            if _is_proved(found):
+            found = self._certificate(run, run._replace(core_limits=wider).find(budget, None), widened=True)
+            if self._is_proved(found):
                 return found
         better = self._refined(found, budget)
         if better is not found:
@@ -136,20 +140,25 @@ class Search:
         self._check_bounded(_runaway(found))
         return found.weakened()
 
+    def _is_proved(self, found: Certificate) -> bool:
+        """Whether the claim of a search is proved: nothing makes it doubtful, or the check confirms it."""
+        answer = found.findings.answer
+        doubt = answer.doubt or self.guard > self.paid
+        return answer.stopped or (found.status is not Status.LIMIT and (not doubt or found.check()))
+
     def find(self, source: Source, query: Query, target: Target, budget: _core.Budget) -> Certificate:
         """Find the cheapest leaves of a target for one source, without making sure of the proof."""
-        limits, core = self.limits(query, source.vector)
-        if limits is not None and limits.pool is not None:
-            return self.certify(source, query, target, budget)
-        run = Run(self.ready(query.margin), self.aim(target, query.margin), query, limits)
-        return self._certificate(run, run.find(source, core, budget, None))
+        run = self.run(source, query, target)
+        if run.limits is not None and run.limits.pool is not None:
+            return self._choose(run, run.limits.pool, budget)
+        return self._certificate(run, run.find(budget, None))
 
     def _refined(self, found: Certificate, budget: _core.Budget) -> Certificate:
         """A certificate refined in rational numbers if its check succeeds; otherwise the same certificate.
 
         Rows that keep a guard from the faces stay if they are cheap enough.
         """
-        for keep in (True, False) if self.guard else (False,):
+        for keep in (True,) if self.guard > self.paid else (True, False) if self.guard else (False,):
             try:
                 better = refine(found, budget.count, keep)
             except UNPROVABLE:  # numbers such as 1e300 leave parts that are not a proof, which nothing can be built on
@@ -165,7 +174,7 @@ class Search:
             self._check_bounded(answer.runaway)
         assert status is not None
         found = answer.leaves, answer.costs, answer.bounds, answer.points, answer.lower_bound, answer
-        return Certificate(self._problem(run, answer, widened), Findings(status, *found))
+        return Certificate(self.problem(run, widened), Findings(status, *found))
 
     def _check_bounded(self, variable: int) -> None:
         """Refuse a cost that keeps decreasing with a variable."""
@@ -176,41 +185,16 @@ class Search:
                 f"bound it with between()"
             )
 
-    def _problem(self, run: Run, answer: _core.Answer, widened: bool = False) -> Problem:
-        """The problem of an answer as its proof reads it; the arrays are built when they are first read."""
-        return Problem(self.tree, run.tree.splits, lambda: self._pose(run, answer, widened))
+    def problem(self, run: Run, widened: bool = False) -> Problem:
+        """The problem of a query as its proof reads it; the arrays are built when they are first read."""
+        return Problem(self.tree, run.tree.splits, lambda: self._pose(run, widened))
 
-    def _pose(self, run: Run, answer: _core.Answer, widened: bool) -> tuple[Question, Table | None]:
-        tree, limits, coupling, w = self.tree, run.limits, run.query.prices.coupling, self.tree.weights
-        rows, equal = stacked([] if limits is None else limits.rows)
-        question = Question(
-            nodes=run.target.nodes,
-            indptr=np.concatenate([w.indptr, w.indptr[-1] + rows.indptr[1:]]),
-            indices=np.concatenate([w.indices, rows.indices]),
-            data=np.concatenate([w.data, rows.data]),
-            bias=np.concatenate([tree.bias, rows.bias]),
-            features=_features(answer),
-            equal=equal,
-            margins=run.tree.splits.margins,
-            guard=self.guard,
-            right_closed=tree.closed == "right",
-            narrow=tree.dtype == "float32",
-            widened=widened,
-            matrix=None if coupling is None else coupling.matrix,
-            tangent_curve=None if coupling is None else coupling.tangent_curve,
-        )
-        return question, None if answer.plain else self._table(run, answer)
-
-    def _table(self, run: Run, answer: _core.Answer) -> Table:
-        """The groups, grids, clauses, limits on changes and charges of an answer."""
-        starts, where, limits, charges = np.empty((0, 3), np.int64), np.empty(0, np.int64), run.limits, run.query.prices.charges
-        if limits is not None:
-            clauses = clause_boxes(limits, 1)
-            starts, where = clauses.starts, clauses.where
-        boxes = where, np.array(answer.entry_lower, float), np.array(answer.entry_upper, float)
-        members, most = change_arrays(limits, run.query.avoided, self.variables.count)
-        changes = members, most, charges if len(charges) else np.zeros(self.variables.count)
-        return self.variables.table(answer.source_choice, changes, starts, boxes)
+    def _pose(self, run: Run, widened: bool) -> tuple[Posed, Table | None]:
+        model = TargetTree(self.tree, run.tree.splits, run.target.nodes, self.variables, self.guard, self.paid)
+        source, limits = run.source.vector, run.limits
+        if limits is None:
+            limits = lower_constraints((), self.schema, source[None])
+        return pose(model, source, run.query.prices, limits, run.query.avoided, widened)
 
     def find_many(
         self,
@@ -222,24 +206,19 @@ class Search:
         threads: int,
     ) -> Outcomes:
         """Find the cheapest leaf for each of many sources, given with their leaves and the indices of their targets."""
-        aims = [self.aim(target, query.margin).core for target in targets]
+        cores = [self.target(target, query.margin).core for target in targets]
         bounds = self._free if limits is None else self.core_limits(limits, query)
-        return Outcomes(*self.ready(query.margin).core.find_many(sources, query.prices.core, aims, bounds, budget, threads))
+        return Outcomes(*self.ready(query.margin).core.find_many(sources, query.prices.core, cores, bounds, budget, threads))
 
     def posed(self, source: Source, query: Query, target: Target) -> Problem:
         """The problem of a source as its proof reads it, without a search."""
-        limits, core = self.limits(query, source.vector)
-        run = Run(self.ready(query.margin), self.aim(target, query.margin), query, limits)
-        return self._problem(run, run.tree.core.pose(source.vector, source.leaf, query.prices.core, run.target.core, core))
+        return self.problem(self.run(source, query, target))
 
-    def _choose(self, run: Run, source: Source, limits: Limits, budget: _core.Budget) -> Certificate:
+    def _choose(self, run: Run, among: Array, budget: _core.Budget) -> Certificate:
         """Choose the best of the rows of ``among``, one per leaf, by a scan of the table."""
-        core = self.core_limits(limits, run.query)
-        posed = run.tree.core.pose(source.vector, source.leaf, run.query.prices.core, run.target.core, core)
-        problem = self._problem(run, posed)
-        q, pool = problem.question, limits.pool
-        assert pool is not None
-        pool = pool[((pool >= q.features.lower) & (pool <= q.features.upper)).all(axis=1)]
+        problem = self.problem(run)
+        q = problem.question
+        pool = among[((among >= q.features.lower) & (among <= q.features.upper)).all(axis=1)]
         leaves = problem.tree.apply(pool)
         costs = problem.cost_of(pool) + q.nodes["below"][leaves]
         best: dict[int, int] = {}
@@ -256,20 +235,7 @@ class Search:
         status = Status.OPTIMAL if order else Status.INFEASIBLE
         paid = costs[order]
         found = Findings(status, leaves[order], paid, paid, pool[order], float(paid.min(initial=math.inf)))
-        return Certificate(problem, found, limits.pool)
-
-
-def _features(answer: _core.Answer) -> Features:
-    """The lines of the core's array by name."""
-    source, lower, upper, curve_up, slope_up, curve_down, slope_down, _scale, invented = answer.features.copy()
-    lower[invented < 0], upper[invented > 0] = -math.inf, math.inf  # the core bounds these variables, the question does not
-    return Features(source, lower, upper, curve_up, slope_up, curve_down, slope_down)
-
-
-def _is_proved(found: Certificate) -> bool:
-    """Whether the claim of a search is proved: the core does not doubt it, or the check confirms it."""
-    answer = found.findings.answer
-    return answer.stopped or (found.status is not Status.LIMIT and (not answer.doubt or found.check()))
+        return Certificate(problem, found, among)
 
 
 def _runaway(found: Certificate) -> int:

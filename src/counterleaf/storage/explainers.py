@@ -12,16 +12,17 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, flat, some
 from counterleaf.model import gaps
-from counterleaf.model.adapter import ModelAdapter
+from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.ensemble_json import content_of
 from counterleaf.model.gaps import Routes
+from counterleaf.model.readers.xgboost_json import is_xgboost, read_xgboost
 from counterleaf.model.tree import Tree
 from counterleaf.packed_arrays import Unpacker, dumps, pack, plain
 from counterleaf.storage.ensembles.splits import check_splits
-from counterleaf.storage.schemas import schema_in, schema_out
+from counterleaf.storage.schemas import schema_in, schema_out, types_in, types_out
 from counterleaf.strict_json import loads
-from counterleaf.table.features import Numeric
+from counterleaf.table.features import Categorical, Numeric
 from counterleaf.table.infer import SPREAD_ENDS, SPREADS, Spreads
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
@@ -60,6 +61,8 @@ def read(text: Any) -> tuple[ModelAdapter, Spreads | None, Array | None]:
         raise CounterleafError(
             f"not a counterleaf explainer: not valid JSON ({flat(error)}); pass the whole text of to_json, not a file name"
         ) from None
+    if is_xgboost(content):
+        return _of_xgboost(content), None, None
     found = content.get("format") if isinstance(content, dict) else None
     if found != _FORMAT:
         other = _OTHERS.get(found) if isinstance(found, str) else None
@@ -83,6 +86,14 @@ def read(text: Any) -> tuple[ModelAdapter, Spreads | None, Array | None]:
         ) from None
 
 
+def _of_xgboost(content: Any) -> ModelAdapter:
+    """The adapter of a model that XGBoost saved as JSON, with the names and the categories in the file."""
+    ensemble, names, categories = read_xgboost(content)
+    labels = names or [f"x{d}" for d in range(ensemble.n_features - sum(len(values) - 1 for values in categories.values()))]
+    schema = Schema([Categorical(name, categories[d]) if d in categories else Numeric(name) for d, name in enumerate(labels)])
+    return adapt(ensemble, None, schema, True)
+
+
 def _cut(line: str) -> str:
     """An error message without its middle if a file made it too long to read."""
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
@@ -91,15 +102,16 @@ def _cut(line: str) -> str:
 def _content(adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> dict[str, Any]:
     if adapter.rescale is not None:
         raise CounterleafError("an explainer of a transformed target has no JSON; explain the model without its transform")
-    tree, routes = adapter.tree, adapter.routes
-    packed = isinstance(tree, Ensemble)
-    model = {"ensemble": content_of(tree)} if isinstance(tree, Ensemble) else {"tree": json.loads(tree.to_json())}
+    tree: Any = adapter.tree
+    packed, routes = not tree.is_one_tree, adapter.routes
+    model = {"ensemble": content_of(tree)} if packed else {"tree": json.loads(tree.to_json())}
     return {
         "format": _FORMAT,
         "version": 2 if packed else 1,
         **model,
         "schema": schema_out(adapter.schema),
-        "spreads": None if spreads is None else {name: getattr(spreads, name).tolist() for name in SPREADS},
+        **types_out(adapter.types),
+        "spreads": spreads_out(spreads),
         "guard": adapter.guard,
         **({} if counts is None else {"counts": pack(counts) if packed else counts.tolist()}),
         **({} if routes is None else {"routes": _routes_out(routes, packed)}),
@@ -110,21 +122,20 @@ def _read(content: dict[str, Any], unpacker: Unpacker) -> tuple[ModelAdapter, Sp
     name = _VERSIONS[content["version"]]
     model, (features, spread, guard) = content[name], (content[part] for part in _PARTS)
     schema = schema_in(features)
-    tree = Tree.from_json(json.dumps(model)) if name == "tree" else Ensemble.from_content(model, unpacker)
+    tree: Any = Tree.from_json(json.dumps(model)) if name == "tree" else Ensemble.from_content(model, unpacker)
     if tree.n_features != schema.width:
         raise CounterleafError(
             f"the explainer's {name} has {tree.n_features} columns and its features make {schema.width} variables; "
             f"write it again with to_json"
         )
     _check_values(tree, schema)
-    if isinstance(tree, Ensemble):
+    if not tree.is_one_tree:
         check_splits(tree, schema, "the explainer's JSON")
-    spreads = _spreads(spread, len(schema))
-    if isinstance(guard, bool) or not isinstance(guard, (int, float)) or not 0 <= guard <= _GUARD:
-        raise CounterleafError(f"the explainer's guard is {brief(guard)}; expected a number from 0 to {_GUARD}")
+    spreads = spreads_in(spread, len(schema), "the explainer")
     routes = _routes_in(content["routes"], tree, schema, unpacker) if "routes" in content else None
     gaps.check_allowed(schema, routes)
-    adapter = ModelAdapter(tree, schema, tree, None, None, float(guard), routes=routes)
+    exact = guard_in(guard, "the explainer")
+    adapter = ModelAdapter(tree, schema, tree, None, None, exact, routes=routes, types=types_in(content))
     counts = _counts(content["counts"], tree, unpacker) if "counts" in content else None
     again, digests = plain(_content(adapter, spreads, counts)), unpacker.digests(content)
     for part in sorted({*content, *again}):
@@ -148,14 +159,14 @@ def _routes_out(routes: Routes, packed: bool) -> dict[str, Any]:
 def _routes_in(content: Any, tree: Tree | Ensemble, schema: Schema, unpacker: Unpacker) -> Routes:
     """The routes of missing numbers, checked to fit the tree, or the catalogue of an ensemble, and the features."""
     parts = {name: content[name] for name in ("feature", "right")}
-    if isinstance(tree, Ensemble):
-        feature, right = (unpacker.whole(name, part, tree.splits.n_nodes) for name, part in parts.items())
-    else:
+    if tree.is_one_tree:
         feature, right = (np.array(part, np.int64) for part in parts.values())
+    else:
+        feature, right = (unpacker.whole(name, part, tree.splits.n_nodes) for name, part in parts.items())
     typical = np.array([np.nan if value is None else float(value) for value in content["typical"]])
     number = [d for d, one in enumerate(schema) if isinstance(one, Numeric)]
     sound = (
-        feature.shape == right.shape == (tree.splits.left if isinstance(tree, Ensemble) else tree.left).shape
+        feature.shape == right.shape == tree.splits.left.shape
         and typical.shape == (len(schema),)
         and np.isin(feature, [-1, *number]).all()
         and np.isin(right, (0, 1)).all()
@@ -181,7 +192,20 @@ def _check_values(tree: Tree | Ensemble, schema: Schema) -> None:
         raise CounterleafError(f"the explainer's columns are {some(schema.columns)}; expected every feature among them")
 
 
-def _spreads(content: Any, size: int) -> Spreads | None:
+def spreads_out(spreads: Spreads | None) -> dict[str, Any] | None:
+    """Write the spreads of the data."""
+    return None if spreads is None else {name: getattr(spreads, name).tolist() for name in SPREADS}
+
+
+def guard_in(content: Any, what: str) -> float:
+    """Read the accuracy of a model's sums; ``what`` has it, for messages."""
+    if isinstance(content, bool) or not isinstance(content, (int, float)) or not 0 <= content <= _GUARD:
+        raise CounterleafError(f"{what}'s guard is {brief(content)}; expected a number from 0 to {_GUARD}")
+    return float(content)
+
+
+def spreads_in(content: Any, size: int, what: str) -> Spreads | None:
+    """Read the spreads of a number of features; ``what`` has them, for messages."""
     if content is None:
         return None
     low, high = SPREAD_ENDS
@@ -189,14 +213,14 @@ def _spreads(content: Any, size: int) -> Spreads | None:
     for name, array in zip(SPREADS, arrays, strict=True):
         if array.shape != (size,) or not ((array > low) & (array <= high)).all():
             raise CounterleafError(
-                f"the explainer's spreads have a {name} of {some(array.tolist(), 6)}; expected {size} finite numbers above 0"
+                f"{what}'s spreads have a {name} of {some(array.tolist(), 6)}; expected {size} finite numbers above 0"
             )
     return Spreads(*arrays)
 
 
 def _counts(content: Any, tree: Tree | Ensemble, unpacker: Unpacker) -> Array:
     """The number of rows at each leaf, checked to fit the tree."""
-    counts = unpacker.whole("counts", content, None) if isinstance(tree, Ensemble) else np.array(content, np.int64)
+    counts = np.array(content, np.int64) if tree.is_one_tree else unpacker.whole("counts", content, None)
     if counts.shape != tree.left.shape or (counts < 0).any() or counts[tree.left >= 0].any():
         raise CounterleafError("the explainer's numbers of rows per leaf do not fit its tree; write it again with to_json")
     return counts

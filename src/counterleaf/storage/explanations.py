@@ -1,11 +1,9 @@
 """An answer as JSON and back, with its proof, so that it can be checked elsewhere.
 
-The file contains the question as the solver's arrays (tree, source, bounds, cost, rows), the answers, and the parts that
-prove them. A digest reveals accidental changes; ``Certificate.check`` decides whether the claims are true. The labels that the
-model returned and the conflicting constraints are a report: the file does not contain the model. The arrays of an ensemble and
-of its proofs are compressed.
-
-Files of versions 2 to 6 are read too, see ``migrations``.
+The file contains the model's trees and features, the row, the question, the answers, and the parts that prove them. Reading
+poses the problems again, so that nothing about them is taken from the proof. A digest reveals accidental changes;
+``Certificate.check`` decides whether the claims are true. The labels that the model returned and the conflicting constraints
+are a report. The arrays of an ensemble and of its proofs are compressed.
 """
 
 from __future__ import annotations
@@ -25,25 +23,23 @@ from counterleaf.model.decision import Range
 from counterleaf.model.ensembles.decision import ScoreDecision
 from counterleaf.packed_arrays import Unpacker, dumps
 from counterleaf.packed_arrays import plain as comparable
-from counterleaf.proof.certificate import Certificate, Status
-from counterleaf.proof.compound import Compound, avoided_by
-from counterleaf.proof.ensembles.certificate import EnsembleCertificate
-from counterleaf.question.arrays import ChangeLimit
-from counterleaf.question.constraints.cases import cases
+from counterleaf.proof.certificate import Certificate
+from counterleaf.proof.compound import Compound
+from counterleaf.question.codec import constraint_in, constraint_out
 from counterleaf.question.constraints.kinds import Constraint, Near, Support
-from counterleaf.question.query import Probability, Value, read_goal
-from counterleaf.storage.certificates import AnyDecision, certificate_in, certificate_out, model_out, rounds_in, rounds_out
-from counterleaf.storage.constraints import check_bounds, check_constraints, constraint_in, constraint_out
-from counterleaf.storage.ensembles.models import EnsembleReader
-from counterleaf.storage.migrations import STEPS, VERSION, migrate
-from counterleaf.storage.schemas import schema_in, schema_out
+from counterleaf.question.query import Probability, wanted
+from counterleaf.question.question import Question
+from counterleaf.storage.certificates import claims_in, claims_out
+from counterleaf.storage.grounds import ground_in, ground_out
+from counterleaf.storage.problems import AnyDecision, Ground, MisfitError, Poser, claims_of
+from counterleaf.storage.schemas import types_in, types_out
 from counterleaf.strict_json import loads, number_out, plain
+from counterleaf.table.frames import is_frame
 from counterleaf.table.row_types import describe_row, restore_row
 from counterleaf.table.schema import Schema
 
 FORMAT = "counterleaf-explanation"
-UNRECORDED = "not recorded, nor are the constraints (answer format version 2)"  # in place of the cost
-_VERSIONS = (*STEPS, VERSION)
+VERSION = 8
 _ENDS = ("at_least", "at_most")  # of the interval of a probability or value
 _LONGEST = 300  # characters of an error message from a library that fails on a garbled file
 
@@ -76,10 +72,9 @@ def read(text: str | bytes) -> Explanation:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{FORMAT}"')
     version = content.get("version")
-    if type(version) is not int or version not in _VERSIONS:
+    if type(version) is not int or version != VERSION:
         raise CounterleafError(
-            f"answer format version {brief(version)}; this counterleaf reads versions {_VERSIONS[0]} to {VERSION}: "
-            f"explain the row again"
+            f"answer format version {brief(version)}; this counterleaf reads version {VERSION}: explain the row again"
         )
     digest = content.pop("digest", None)
     try:
@@ -89,10 +84,11 @@ def read(text: str | bytes) -> Explanation:
             )
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of libraries that receive garbled arrays
-            content = migrate(content)
             unpacker = Unpacker(len(text), "the answer's JSON")
             answer = _explanation(content, unpacker)
             consistent = comparable(_content(answer)) == unpacker.digests(content)
+    except MisfitError as error:
+        raise CounterleafError(f"the answer's JSON contradicts itself: {_short(error)}; explain the row again") from None
     except CounterleafError as error:
         raise CounterleafError(_short(error)) from None
     except Exception as error:  # a garbled file can make the libraries below raise anything
@@ -101,28 +97,7 @@ def read(text: str | bytes) -> Explanation:
         ) from None
     if not consistent:
         raise CounterleafError("the answer's JSON contradicts itself: it does not show what it proves; explain the row again")
-    return _with_proved_bounds(answer) if version == 2 else answer
-
-
-def _with_proved_bounds(answer: Explanation) -> Explanation:
-    """The same answer with the bounds that today's check confirms, if there are such bounds.
-
-    Version 2 claimed each bound as it was summed; the parts prove it less the rounding of that sum.
-    """
-    claimed = answer.certificate
-    if not isinstance(claimed, Certificate) or claimed.check():
-        return answer
-    try:
-        weakened = claimed.weakened()
-    except Exception:  # parts that do not fit the tree; the claims stay as they are, without a proof
-        return answer
-    certificate = replace(weakened, findings=replace(weakened.findings, status=claimed.status))
-    if not certificate.check():
-        return answer
-    confirmed = [one.confirmed for one in answer]
-    rows = [one.row for one in answer]
-    found = describe(certificate, answer.decision, answer.schema, answer.source, rows, confirmed)
-    return replace(answer, maker=lambda: found, certificate=certificate, lower_bound=certificate.lower_bound)
+    return answer
 
 
 def _short(error: Exception) -> str:
@@ -137,8 +112,10 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 
 def _content(answer: Explanation) -> dict[str, Any]:
-    source, model = answer.source_values, model_out(answer.decision)
-    question = {"constraints": [constraint_out(one) for one in answer.constraints], "cost": str(answer.cost)}
+    source, decision, proof = answer.source_values, answer.decision, answer.certificate
+    if isinstance(decision.goal, Range) and decision.goal.rescale is not None:
+        raise CounterleafError("an answer about a transformed target has no JSON; explain the model without its transform")
+    ground = Ground(decision.model, answer.schema, answer.basis, decision.closed)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -160,13 +137,24 @@ def _content(answer: Explanation) -> dict[str, Any]:
             }
             for c in answer
         ],
-        "question": None if answer.cost == UNRECORDED else question,
-        "conflict": [constraint_out(one) for one in answer.conflict],
+        "question": json.loads(answer.question.to_json()),
+        "conflict": [_conflict_out(one) for one in answer.conflict],
         "source_row": describe_row(answer.source),
-        "schema": schema_out(answer.schema),
-        "certificate": certificate_out(next(answer.certificate.searches()), answer.decision, model),
-        "rounds": rounds_out(answer.certificate, answer.decision, model),
+        **({} if is_frame(answer.source) else types_out(answer.types)),
+        "model": ground_out(ground),
+        **claims_out(claims_of(proof, decision), isinstance(decision, ScoreDecision), isinstance(proof, Certificate)),
     }
+
+
+def _conflict_out(one: Constraint) -> dict[str, Any]:
+    return {"support": one.least} if isinstance(one, Support) else constraint_out(one)
+
+
+def _conflict_in(content: dict[str, Any]) -> Constraint:
+    if "support" in content:
+        return Question(support=content["support"]).rules[0]
+    found: Constraint = constraint_in(content, "a constraint of the conflict")
+    return found
 
 
 def _target_out(target: Any) -> Any:
@@ -179,96 +167,87 @@ def _target_out(target: Any) -> Any:
     return {"probability": plain(target.label), **ends} if isinstance(target, Probability) else {"value": True, **ends}
 
 
-def _target_in(content: Any, decision: AnyDecision) -> Any:
-    """Read a target, and check that the proof is about it."""
-    goal, labels = decision.goal, decision.model.classes.tolist()
-    target: Any
-    if isinstance(content, dict):
-        low, high = (None if content[name] is None else float(content[name]) for name in _ENDS)
-        if "value" in content:
-            target = Value(low, high)
-        else:
-            target = Probability(next(label for label in labels if label == content["probability"]), low, high)
-        if read_goal(target, decision.model, -1) == goal:
-            return target
-    else:
-        target = tuple(label for wanted in content for label in labels if label == wanted)
-        if not isinstance(goal, Range) and {labels[k] for k in goal} == set(_reached(target, labels, decision)):
-            return target
-    raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; explain the row again")
-
-
-def _reached(target: tuple[Any, ...], labels: list[Any], decision: AnyDecision) -> tuple[Any, ...]:
-    """The classes of a target that the proof has to be about: those that some leaf has, if leaves have classes."""
-    if isinstance(decision, ScoreDecision) or decision.tree is not decision.model:
-        return target
-    found = decision.tree.value[decision.tree.leaves]
-    return tuple(label for label in target if labels.index(label) in found)
-
-
-def _proof_in(content: dict[str, Any], reader: EnsembleReader) -> tuple[Certificate | Compound, AnyDecision]:
-    status, bound = Status(content["status"]), float(content["lower_bound"])
-    if content["rounds"] is None:
-        return certificate_in(content["certificate"], reader, status, bound)
-    compound, decision = rounds_in(content["rounds"], content["certificate"], reader)
-    if compound.status is not status or compound.lower_bound != bound:
-        raise CounterleafError("the answer's JSON contradicts itself: its searches claim something else; explain the row again")
-    return compound, decision
-
-
-def _check_constraints(constraints: tuple[Constraint, ...], schema: Schema, proof: Certificate | Compound) -> None:
-    """Refuse an answer if a search is not about one of the cases of the constraints, with the answers before it excluded."""
-    singly = isinstance(next(proof.searches()), EnsembleCertificate)
-    split = cases(constraints, schema, proof.problem.source, singly)
-    rounds = proof.rounds if isinstance(proof, Compound) else ((proof,),)
-    avoided: tuple[ChangeLimit, ...] = ()
-    for at, one in enumerate(rounds):
-        if len(one) != len(split):
-            raise CounterleafError(
-                "the answer's JSON contradicts itself: its proof has other cases than its constraints; explain the row again"
-            )
-        for case, certificate in zip(split, one, strict=True):
-            check_constraints(case, schema, certificate, avoided)
-        if isinstance(proof, Compound) and at < len(rounds) - 1:
-            avoided = (*avoided, avoided_by(proof.problem, proof.answers[at].row, proof.apart))
+def _source_label(content: dict[str, Any], decision: AnyDecision, source: Any) -> Any:
+    """Return the label of the source: that of the tree, or the other one that the model was recorded to say."""
+    label, recorded = decision.labels(source[None])[0], content["source_label"]
+    if plain(label) == recorded:
+        return label
+    if decision.model.is_regression:
+        return float(recorded)
+    return next(one for one in decision.model.classes.tolist() if plain(one) == recorded)
 
 
 def _explanation(content: dict[str, Any], unpacker: Unpacker) -> Explanation:
-    schema = schema_in(content["schema"])
-    certificate, decision = _proof_in(content, EnsembleReader(schema, unpacker))
+    ground = ground_in(content["model"], unpacker)
+    question = Question.from_json(json.dumps(content["question"]))
+    if ground.closed and question.support is None:
+        raise MisfitError("its model leaves out leaves without support=")
     row = restore_row(content["source_row"])
-    source = certificate.problem.source
-    if not np.array_equal(schema.encode(row), source):
-        raise CounterleafError(
-            "the answer's JSON contradicts itself: the row is not the source of the proof; explain the row again"
-        )
-    rows = [schema.decode(claim.row, row) for claim in certificate.answers]
+    poser = Poser(ground, question, ground.schema.encode(row))
+    certificate, decision = poser.proof(claims_in(content, poser.forest, unpacker))
     confirmed = [bool(shown["confirmed"]) for shown in content["counterfactuals"]]
-    found = describe(certificate, decision, schema, row, rows, confirmed)
-    target = _target_in(content["target"], decision)
-    constraints: tuple[Constraint, ...] = ()
-    cost, question = UNRECORDED, content["question"]
-    if question is None:
-        for one in certificate.searches():
-            check_bounds(schema, one)
-    else:
-        constraints, cost = tuple(map(constraint_in, question["constraints"])), str(question["cost"])
-        _check_constraints(constraints, schema, certificate)
-    if decision.closed and not any(isinstance(one, Support) for one in constraints):
-        raise CounterleafError(
-            "the answer's JSON contradicts itself: its proof leaves out leaves without support=; explain the row again"
-        )
     return Explanation(
         status=certificate.status,
-        maker=lambda: found,
+        maker=_maker(certificate, decision, ground.schema, row, confirmed),
         lower_bound=certificate.lower_bound,
         source=row,
-        source_label=decision.labels(source[None])[0],
-        target=target,
-        schema=schema,
+        source_label=_source_label(content, decision, certificate.problem.source),
+        target=wanted(question.target, decision),
+        schema=ground.schema,
         certificate=certificate,
         decision=decision,
-        conflict=tuple(map(constraint_in, content["conflict"])),
-        constraints=constraints,
-        cost=cost,
+        conflict=tuple(map(_conflict_in, content["conflict"])),
+        constraints=question.rules,
+        cost=poser.cost,
+        question=question,
+        types=types_in(content),
+        basis=ground.basis,
     )
+
+
+def _maker(proof: Certificate | Compound, decision: AnyDecision, schema: Schema, row: Any, confirmed: list[bool]) -> Any:
+    """The counterfactuals of a proof, which are described at once: a proof that does not fit the features fails here."""
+    found = describe(proof, decision, schema, row, [schema.decode(claim.row, row) for claim in proof.answers], confirmed)
+    return lambda: found
+
+
+def reread(answer: Explanation, ground: Ground) -> Explanation:
+    """Return an answer with the same proof, over the problems that its row and its question pose to another model.
+
+    Parameters
+    ----------
+    answer : Explanation
+        The answer.
+    ground : Ground
+        The model and the features; those of the answer do not matter.
+
+    Returns
+    -------
+    Explanation
+        The answer, whose ``certificate.check()`` decides whether the proof holds for that model.
+
+    Raises
+    ------
+    CounterleafError
+        If the row or the question does not fit the model, or the proof cannot be about it.
+    """
+    try:
+        poser = Poser(ground, answer.question, ground.schema.encode(answer.source))
+        certificate, decision = poser.proof(claims_of(answer.certificate, answer.decision))
+        confirmed = [one.confirmed for one in answer]
+        return replace(
+            answer,
+            status=certificate.status,
+            maker=_maker(certificate, decision, ground.schema, answer.source, confirmed),
+            lower_bound=certificate.lower_bound,
+            target=wanted(answer.question.target, decision),
+            schema=ground.schema,
+            certificate=certificate,
+            decision=decision,
+            cost=poser.cost,
+            basis=ground.basis,
+        )
+    except CounterleafError:
+        raise
+    except Exception as error:  # a proof about another model can make the libraries below raise anything
+        raise MisfitError(f"{type(error).__name__}: {_short(error)}") from None

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from counterleaf.errors import CounterleafError, flat, not_installed
+from counterleaf.errors import CounterleafError, brief, flat, not_installed
 from counterleaf.table.files import (
     read_csv,
     read_excel,
@@ -27,6 +28,19 @@ from counterleaf.table.files import (
 from counterleaf.table.frames import Frame, cells_of, make_frame
 
 STDIN = Path("-")
+_STARTS = {  # of files that are not text
+    b"PK\x03\x04": "an Excel file or another archive",
+    b"PAR1": "a Parquet file",
+    b"\x1f\x8b": "a compressed file (gzip)",
+    b"\xfd7zXZ": "a compressed file (xz)",
+    b"\x80": "a pickle",
+}
+_FORMATS = {
+    **dict.fromkeys(("counterleaf-tree", "counterleaf-ensemble", "counterleaf-explainer"), "a model"),
+    "counterleaf-explanation": "an answer",
+    "counterleaf-problem": "a row without an answer",
+    "counterleaf-audit": "the manifest of an audit",
+}
 _SUFFIXES = (".csv", ".csv.gz", ".xlsx", ".parquet")  # that tables can be written to
 
 
@@ -59,12 +73,60 @@ def read_frame(path: Path, types: dict[str, type] | None = None) -> Frame:
         raise _needs(name, suffix) from None
     except CounterleafError:
         raise
+    except UnicodeDecodeError:
+        raise CounterleafError(f"{name} is not text in UTF-8; save it as UTF-8, which spreadsheets call CSV UTF-8") from None
     except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:  # raised by the parsers
         if isinstance(error, OSError) and error.errno is not None:  # raised by the disk
             raise
         expected = "the format of its suffix" if path != STDIN else "CSV, JSON lines, Excel or Parquet"
         raise CounterleafError(f"{name} cannot be read as a table ({flat(error)}); expected {expected}") from None
     raise CounterleafError(f"{name}: unknown file type; expected .csv, .csv.gz, .jsonl, .xlsx or .parquet")
+
+
+def path_of(path: Any) -> Path:
+    """Return a path, or refuse what is none."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise CounterleafError(f"the file is {brief(path)}; expected the path of a file") from None
+
+
+def contents(path: Any, expected: str) -> bytes:
+    """Return the bytes of a file, which should be what is ``expected``."""
+    file = path_of(path)
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        kind = "a directory" if isinstance(error, IsADirectoryError) else "a file that cannot be read"
+        raise CounterleafError(f"{path} is {kind}; expected {expected}") from None
+
+
+def is_binary(content: bytes) -> bool:
+    """Return whether a file is of a known kind that is not text."""
+    return content.startswith(tuple(_STARTS))
+
+
+def what_is(content: bytes) -> str:
+    """Return what a file is, for a message."""
+    if not content.strip():
+        return "empty"
+    if is_binary(content):
+        return next(kind for start, kind in _STARTS.items() if content.startswith(start))
+    lines = content.strip().split(b"\n")
+    for text in (content, lines[0]):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(found, dict):
+            return "JSON of another kind"
+        if {"version", "constraints"} <= found.keys():
+            return "a file of constraints"
+        kind = _FORMATS.get(str(found.get("format")), "JSON of another kind")
+        return kind if text is content else f"{len(lines):,} lines of JSON"
+    return "not JSON"
 
 
 def read_csv_text(name: str, text: str, types: dict[str, type] | None = None) -> Frame:
@@ -164,17 +226,34 @@ def write(path: Path, content: str | bytes) -> None:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+def check_writable(path: Path) -> None:
+    """Refuse a path at which no file can be; the folders in which it lies may be missing."""
+    address = re.fullmatch("([A-Za-z][A-Za-z0-9+.-]+):/(.*)", str(path), re.DOTALL)  # a path has one slash of two
+    if address:
+        name = f"{address[1]}://{'/' * (address[1] == 'file')}{address[2]}"
+        raise CounterleafError(f"cannot write {name}: it is an address; expected the name of a file on this machine")
+    try:
+        if path.exists() and not path.is_file():
+            found = "a directory" if path.is_dir() else "not a regular file"
+            raise CounterleafError(f"cannot write {path}: it is {found}; expected the name of a file")
+        folder = next(one for one in Path(os.path.realpath(path)).parents if one.exists())
+    except CounterleafError:
+        raise
+    except (OSError, ValueError) as error:  # a name that is too long, or that no file can have
+        reason = error.strerror if isinstance(error, OSError) else flat(error)
+        raise CounterleafError(f"cannot write {path}: {reason}; expected the name of a file") from None
+    if not folder.is_dir():
+        raise CounterleafError(f"cannot write {path}: its parent directory is a file")
+    if not os.access(folder, os.W_OK):
+        raise CounterleafError(f"cannot write {path}: there is no permission to write in {folder}")
+
+
 @contextmanager
 def aside(path: Path) -> Iterator[Path]:
     """Yield a temporary file that replaces ``path`` when the block ends, and is removed if the block raises."""
-    if path.exists() and not path.is_file():
-        found = "a directory" if path.is_dir() else "not a regular file"
-        raise CounterleafError(f"cannot write {path}: it is {found}; expected the name of a file")
+    check_writable(path)
     path = Path(os.path.realpath(path))  # a symbolic link remains one
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise CounterleafError(f"cannot write {path}: its parent directory is a file") from None
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")  # if two commands write one file, the last to end wins
     try:
         yield part

@@ -12,10 +12,11 @@ from typing import Any
 from counterleaf.errors import CounterleafError, flat, not_installed, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.readers.ensembles.table import categories_of
+from counterleaf.model.readers.table import categories_of
+from counterleaf.model.readers.xgboost_json import is_xgboost
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import innermost
-from counterleaf.storage.files import read_frame
+from counterleaf.storage.files import contents, read_frame, what_is
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import Frame, cells_of, column_names, copy_of, kind_of, with_categories
 from counterleaf.table.schema import Schema
@@ -28,7 +29,6 @@ _TRUSTED = (
     "counterleaf.learn.regressor.TAORegressor",
     "counterleaf.model.outputs.Outputs",
     "counterleaf.model.tree.Tree",
-    "counterleaf.tree.Tree",  # in older files
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "sklearn.tree._tree.Tree",
@@ -36,7 +36,10 @@ _TRUSTED = (
 
 
 def read_model(path: Path) -> Explainer | Tree | Ensemble:
-    """Read the JSON of ``Explainer.to_json``, ``Tree.to_json`` or ``Ensemble.to_json``."""
+    """Read the JSON of ``Explainer.to_json``, ``Tree.to_json`` or ``Ensemble.to_json``, or that of XGBoost."""
+    if path.suffix.lower() == ".ubj":
+        path.stat()
+        raise CounterleafError(f"{path} is a binary file of XGBoost; expected JSON: booster.save_model('{path.stem}.json')")
     if path.suffix.lower() in (*PICKLES, ".skops"):
         path.stat()  # a missing file is reported as such
         trust = " --allow-pickle" if path.suffix.lower() in PICKLES else ""
@@ -44,15 +47,25 @@ def read_model(path: Path) -> Explainer | Tree | Ensemble:
             f"{path} is a scikit-learn file; expected counterleaf JSON: "
             f"counterleaf convert {path}{trust} --out {path.stem}.json"
         )
-    return model_of(path.read_text(encoding="utf-8", errors="replace"), str(path))
+    return model_of(contents(path, "a model as counterleaf JSON").decode(errors="replace"), str(path))
 
 
 def model_of(text: str, name: str) -> Explainer | Tree | Ensemble:
     """Read the JSON of a model from text; messages call it ``name``."""
     try:
-        kind = json.loads(text).get("format")
-    except (ValueError, AttributeError, RecursionError):
-        kind = None
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+    if is_xgboost(content):
+        explainer = Explainer.from_json(text)
+        return explainer if content["learner"].get("feature_names") else explainer.tree
+    if isinstance(content, list) and content and isinstance(content[0], dict) and "nodeid" in content[0]:
+        raise CounterleafError(
+            f"{name} is a dump of XGBoost, which lacks the objective and the start; expected booster.save_model('model.json')"
+        )
+    kind = content.get("format") if isinstance(content, dict) else None
+    if kind in ("counterleaf-explanation", "counterleaf-problem", "counterleaf-audit"):
+        raise CounterleafError(f"{name} is {what_is(text.encode())}; expected a model: counterleaf train or convert writes one")
     if not kind:
         raise CounterleafError(
             f"{name} is not counterleaf JSON; expected the output of counterleaf train or convert, or of "
@@ -81,7 +94,7 @@ def read_estimator(path: Path, allow_pickle: bool = False, trusted: Sequence[str
         try:
             model = joblib.load(file)
         except Exception as error:  # a pickle, or the classes in it, can raise anything
-            raise CounterleafError(f"{path} cannot be opened as a pickle ({type(error).__name__}: {flat(error)})") from None
+            raise _unreadable(path, "a pickle", error) from None
     _check_version(path, caught)
     return model
 
@@ -100,7 +113,7 @@ def _skops(path: Path, trusted: Sequence[str]) -> Any:
             untrusted = [name for name in found if name not in (*_TRUSTED, *trusted)]
             model: Any = None if untrusted else skops.loads(content, trusted=found)
         except Exception as error:  # a garbled file can raise anything
-            raise CounterleafError(f"{path} cannot be opened as a skops file ({type(error).__name__}: {flat(error)})") from None
+            raise _unreadable(path, "a skops file", error) from None
     if untrusted:
         raise CounterleafError(
             f"{path} contains types that could run code; if you trust its author, pass: "
@@ -113,6 +126,11 @@ def _skops(path: Path, trusted: Sequence[str]) -> Any:
         outputs = getattr(last.tree_, "outputs", None)
         last.tree_ = replace(last.tree_, outputs=None if outputs is None else replace(outputs))
     return model
+
+
+def _unreadable(path: Path, kind: str, error: Exception) -> CounterleafError:
+    reason = f"{type(error).__name__}: {flat(error)}"
+    return CounterleafError(f"{path} cannot be opened as {kind} ({reason}); save the model again with the installed versions")
 
 
 def _check_version(path: Path, caught: Sequence[warnings.WarningMessage]) -> None:
@@ -130,7 +148,7 @@ def fitted_columns(estimator: Any, rows: Frame, origin: str) -> Frame:
     missing = [name for name in names if name not in rows.columns]
     if missing:
         raise CounterleafError(f"{origin} lacks the columns [{some(missing, 8)}]; the model was fitted with [{some(names, 8)}]")
-    known = categories_of(estimator) if estimator is innermost(estimator) else {}
+    known = categories_of(estimator, rows[names]) if estimator is innermost(estimator) else {}
     return with_categories(rows[names], {names[d]: values for d, values in known.items() if values})
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 from counterleaf.errors import brief
 from counterleaf.strict_json import check_whole, number_out
 from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal
+from counterleaf.table.row_types import describe_type, restore_type
 from counterleaf.table.schema import Schema
 from counterleaf.table.words.fields import words_of
 
@@ -26,6 +28,21 @@ def schema_out(schema: Schema) -> dict[str, Any]:
         **({"gaps": dict(schema.gaps)} if schema.gaps else {}),
         **({"words": words} if (words := _words_out(schema)) else {}),
     }
+
+
+def types_out(types: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the dtypes of the columns of a pandas table but float64; those without a description are left out."""
+    out = {}
+    for name, dtype in types.items():
+        with contextlib.suppress(TypeError):
+            if str(dtype) != "float64":
+                out[name] = describe_type(dtype)
+    return {"types": out} if out else {}
+
+
+def types_in(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the dtypes that ``types_out`` wrote."""
+    return {name: restore_type(one) for name, one in content.get("types", {}).items()}
 
 
 def schema_in(content: Mapping[str, Any]) -> Schema:

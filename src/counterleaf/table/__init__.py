@@ -1,1 +1,1 @@
-"""The user's table: its features, and rows as numbers and back. No other room imports pandas or polars."""
+"""The user's table: its features, and rows as numbers and back; the only package of the line that imports pandas or polars."""

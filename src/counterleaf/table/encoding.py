@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, MissingNumbersError, some
+from counterleaf.errors import CounterleafError, MissingNumbersError, brief, number, single, some
 from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.frames import cells_of, column_names, columns, first_row, is_frame, is_series, numbers_of
 from counterleaf.table.row_types import fitting, retype_series, rewrite_row
@@ -109,13 +109,15 @@ def _by_name(row: Any) -> dict[str, Any] | None:
             twice = next(name for name in names if names.count(name) > 1)
             raise CounterleafError(f"the row has two columns named {twice!r}; names must differ")
         return first_row(row)
-    return {str(name): value for name, value in row.items()} if isinstance(row, Mapping) else None
+    if not isinstance(row, Mapping):
+        return None
+    return {name if isinstance(name, str) else str(single(name, "a name in the row")): value for name, value in row.items()}
 
 
 def _encode_cells(schema: Schema, cells: Any) -> list[float]:
     """Return the code of each cell; floats and known texts take the short way."""
-    if not isinstance(cells, Iterable) or isinstance(cells, (str, bytes)):
-        raise CounterleafError(f"the row is {cells!r}; expected a dict, a Series, a one-row frame or numbers")
+    if not isinstance(cells, Iterable) or isinstance(cells, (str, bytes)) or getattr(cells, "shape", None) == ():
+        raise CounterleafError(f"the row is {brief(cells)}; expected a dict, a Series, a one-row frame or numbers")
     cells = cells.tolist() if isinstance(cells, np.ndarray) else list(cells)
     if len(cells) != len(schema):
         nested = cells and isinstance(cells[0], (Sequence, np.ndarray)) and not isinstance(cells[0], str)
@@ -138,18 +140,13 @@ def _code(schema: Schema, feature: Feature, value: Any) -> float:
         return schema.fills.get(feature.name, math.nan)
     code = _real(value, feature.name)
     if feature.integer and math.isfinite(code) and not code.is_integer():
-        raise CounterleafError(f"feature {feature.name!r} is {value!r}; expected a whole number")
+        raise CounterleafError(f"feature {feature.name!r} is {brief(value)}; expected a whole number")
     return code
 
 
 def _real(value: Any, name: str) -> float:
     """Return a cell as a float; NaN and infinity pass here, since ``codes`` checks for them."""
-    if isinstance(value, (str, bytes)):
-        raise CounterleafError(f"feature {name!r} is {value!r}; expected a number")
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise CounterleafError(f"feature {name!r} is {value!r}; expected a number") from None
+    return value if type(value) is float else number(value, f"feature {name!r}", infinite=True)
 
 
 def spread(schema: Schema, codes: Array) -> Array:
@@ -157,16 +154,16 @@ def spread(schema: Schema, codes: Array) -> Array:
     out = np.zeros((len(codes), schema.width))
     if schema._gaps:
         codes = codes.copy()
-    for d, number in schema._gaps:
+    for d, fill in schema._gaps:
         gap = np.isnan(codes[:, d])
-        out[gap, schema.starts[d] + 1], codes[gap, d] = 1.0, number
+        out[gap, schema.starts[d] + 1], codes[gap, d] = 1.0, fill
     at = schema.starts[:-1] + np.where(schema._finite, codes, 0.0).astype(np.int64)
     out[np.arange(len(codes))[:, None], at] = np.where(schema._finite, 1.0, codes)
     return out
 
 
 def gather(schema: Schema, x: Array) -> Array:
-    """Return variables as codes, NaN for a gap."""
+    """Return variables as codes, NaN for a missing number."""
     out = np.empty((*x.shape[:-1], len(schema)))
     for d, feature in enumerate(schema):
         block = x[..., schema.span(d)]

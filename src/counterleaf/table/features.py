@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief, number, some
+from counterleaf.errors import CounterleafError, brief, check_flag, number, real_array, single, some, values_of
 from counterleaf.table.frames import nested
 from counterleaf.table.words.checks import check_words
 from counterleaf.types import is_missing as is_missing  # also for those who import it from here
@@ -36,7 +36,7 @@ class Numeric:
     step : float, optional
         The feature takes multiples of this number only.
     missing : bool or "allowed", default=False
-        Whether rows may lack the number. Wherever the model has a route for a missing number, a row can keep it missing, and
+        Whether the number may be missing. Wherever the model has a route for a missing number, a row can keep it missing, and
         an answer can fill it in. With "allowed", an answer can also leave out a number that the row has.
     values : list of float, optional
         The only numbers that the feature takes. They imply the bounds.
@@ -78,25 +78,25 @@ class Numeric:
         _check_name(self.name)
         if self.values is not None:
             _set_list(self)
-        if not (self.missing is True or self.missing is False or self.missing == "allowed"):
+        if not (isinstance(self.missing, (bool, np.bool_)) or (isinstance(self.missing, str) and self.missing == "allowed")):
             raise CounterleafError(
                 f'feature {self.name!r}: missing is {brief(self.missing)}; expected True, False or "allowed"'
             )
+        check_flag(self.integer, f"feature {self.name!r}: integer")
         for end in (self.lower, self.upper):
-            if isinstance(end, (str, bytes)) or not hasattr(end, "__float__"):
-                raise CounterleafError(f"feature {self.name!r}: a bound is {brief(end)}; expected a number")
-        if math.isnan(self.lower) or math.isnan(self.upper) or self.lower > self.upper:
+            number(end, f"feature {self.name!r}: a bound", infinite=True)
+        if self.lower > self.upper:
             raise CounterleafError(
                 f"feature {self.name!r}: lower is {self.lower} and upper is {self.upper}; expected lower <= upper"
             )
         if self.lower == math.inf or self.upper == -math.inf:
             raise CounterleafError(f"feature {self.name!r}: no finite number lies in [{self.lower}, {self.upper}]")
         if self.step is not None:
-            step = self.step
-            if isinstance(step, (str, bytes, bool)) or not hasattr(step, "__float__") or not 1e-100 < step < 1e100:
-                raise CounterleafError(f"feature {self.name!r}: step is {brief(step)}; expected a number above 0")
+            step = math.nan if isinstance(self.step, bool) else number(self.step, f"feature {self.name!r}: step")
+            if not 1e-100 < step < 1e100:
+                raise CounterleafError(f"feature {self.name!r}: step is {brief(self.step)}; expected a number above 0")
             if self.integer and not float(step).is_integer():
-                raise CounterleafError(f"feature {self.name!r}: step {step!r} and integer=True; expected a whole step")
+                raise CounterleafError(f"feature {self.name!r}: step {self.step!r} and integer=True; expected a whole step")
         check_words(self.name, self.label, self.description, self.unit)
         if self.unit == "date" and not _is_whole(self):
             raise CounterleafError(f"feature {self.name!r}: unit 'date' counts whole days; set integer=True or a whole step")
@@ -154,6 +154,7 @@ class _Finite:
         _check_name(self.name)
         values, places = _distinct(self.values, self.name)
         object.__setattr__(self, "values", values)
+        object.__setattr__(self, "missing", check_flag(self.missing, f"feature {self.name!r}: missing"))
         object.__setattr__(self, "_places", places)
         if self.costs is not None:
             object.__setattr__(self, "costs", _cost_table(self.costs, self))
@@ -193,7 +194,7 @@ class _Finite:
         except TypeError:
             found = None
         if found is None:
-            raise CounterleafError(f"feature {self.name!r} is {value!r}; expected one of {some(self.values)}")
+            raise CounterleafError(f"feature {self.name!r} is {brief(value)}; expected one of {some(self.values)}")
         return found
 
     def column(self, k: int) -> str:
@@ -250,7 +251,7 @@ class Categorical(_Finite):
         label: str | None = None,
         description: str | None = None,
     ) -> None:
-        _initialize(self, (name, categories, costs, bool(missing), label, description))
+        _initialize(self, (name, categories, costs, missing, label, description))
 
     @property
     def categories(self) -> tuple[Any, ...]:
@@ -299,7 +300,7 @@ class Ordinal(_Finite):
         label: str | None = None,
         description: str | None = None,
     ) -> None:
-        _initialize(self, (name, levels, costs, bool(missing), label, description))
+        _initialize(self, (name, levels, costs, missing, label, description))
 
     @property
     def levels(self) -> tuple[Any, ...]:
@@ -337,7 +338,7 @@ class Boolean(_Finite):
         label: str | None = None,
         description: str | None = None,
     ) -> None:
-        _initialize(self, (name, (False, True), costs, bool(missing), label, description))
+        _initialize(self, (name, (False, True), costs, missing, label, description))
 
 
 Feature = Numeric | Categorical | Ordinal | Boolean
@@ -368,8 +369,7 @@ def _is_whole(feature: Numeric) -> bool:
 def _set_list(feature: Numeric) -> None:
     """Set the numbers that a feature takes, and its bounds, from the list that the user gave."""
     name, given = feature.name, feature.values
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise CounterleafError(f"feature {name!r}: its values are {brief(given)}; expected a list of numbers such as [36, 60]")
+    given = values_of(given, f"the list of values of feature {name!r}", "a list of numbers such as [36, 60]")
     values = sorted(number(value, f"a value of feature {name!r}") for value in given)
     if not values:
         raise CounterleafError(f"feature {name!r} has no values; expected a list of numbers such as [36, 60]")
@@ -396,23 +396,18 @@ def _check_name(name: Any) -> None:
 
 def _distinct(values: Any, name: str) -> tuple[tuple[Any, ...], dict[Any, int]]:
     """Return the values of a feature, checked to be different from each other, and the position of each."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise CounterleafError(f"feature {name!r}: its values are {brief(values)}; expected a list such as ['a', 'b']")
-    out = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    out = values_of(values, f"feature {name!r}: the list of its values", "a list such as ['a', 'b']")
     places: dict[Any, int] = {}
     for k, value in enumerate(out):
         if is_missing(value):
             raise CounterleafError(f"feature {name!r}: a value is {brief(value)}; leave it out and set missing=True")
-        try:
-            twice = value in places
-        except TypeError:
-            raise CounterleafError(f"feature {name!r}: a value is {brief(value)}; expected text or numbers") from None
-        if twice:
+        out[k] = value = single(value, f"feature {name!r}: a value")
+        if value in places:
             raise CounterleafError(f"feature {name!r} lists {brief(value)} twice; values must differ")
         places[value] = k
     if not out:
         raise CounterleafError(f"feature {name!r} has no values; expected at least one")
-    return out, places
+    return tuple(out), places
 
 
 def _cost_table(costs: Any, feature: _Finite) -> tuple[tuple[float, ...], ...]:
@@ -422,16 +417,14 @@ def _cost_table(costs: Any, feature: _Finite) -> tuple[tuple[float, ...], ...]:
     if isinstance(costs, Mapping):
         out = _costs_by_value(costs, feature)
     else:
-        try:
-            out = np.array(costs, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise CounterleafError(f"feature {feature.name!r}: costs is {costs!r}; expected a square table") from None
+        out = real_array(costs, f"feature {feature.name!r}: costs", "a square table")
         if out.shape != (n, n):
             raise CounterleafError(f"feature {feature.name!r}: costs has shape {out.shape}; expected ({n}, {n}), from by to")
     if np.isnan(out).any():
         i, k = np.argwhere(np.isnan(out))[0]
         raise CounterleafError(
-            f"feature {feature.name!r}: costs has no entry from {feature.values[i]!r} to {feature.values[k]!r}; add it"
+            f"feature {feature.name!r}: costs has no entry from {brief(feature.values[i])} to "
+            f"{brief(feature.values[k])}; add it"
         )
     if not np.isfinite(out).all() or (out < 0).any() or out.diagonal().any():
         raise CounterleafError(
@@ -447,12 +440,7 @@ def _costs_by_value(costs: Mapping[Any, Any], feature: _Finite) -> Any:
     np.fill_diagonal(out, 0.0)
     for old, line in costs.items():
         if not isinstance(line, Mapping):
-            raise CounterleafError(f"feature {feature.name!r}: costs[{old!r}] is {line!r}; expected {{to: cost}}")
+            raise CounterleafError(f"feature {feature.name!r}: costs[{brief(old)}] is {brief(line)}; expected {{to: cost}}")
         for new, cost in line.items():
-            try:
-                out[feature.place(old), feature.place(new)] = float(cost)
-            except CounterleafError:
-                raise
-            except (TypeError, ValueError):
-                raise CounterleafError(f"feature {feature.name!r}: a cost is {cost!r}; expected a number") from None
+            out[feature.place(old), feature.place(new)] = number(cost, f"feature {feature.name!r}: a cost", infinite=True)
     return out

@@ -7,6 +7,7 @@ so a table in one library never needs the other.
 from __future__ import annotations
 
 import numbers
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -18,6 +19,8 @@ from counterleaf.types import Array, is_missing
 
 Frame: TypeAlias = Any  # a pandas or polars DataFrame
 Column: TypeAlias = Any  # a pandas or polars Series, or a 1-D array
+
+_MASKED = re.compile(r"(U?Int|Float)(8|16|32|64)|boolean")
 
 
 def is_frame(data: Any) -> bool:
@@ -38,6 +41,80 @@ def is_series(data: Any) -> bool:
 def column_names(frame: Frame) -> list[str]:
     """Return the names of a frame's columns as text; pandas allows any object as a name."""
     return [str(name) for name in frame.columns]
+
+
+def column_types(data: Any) -> dict[str, Any]:
+    """Return the dtype of each column of a pandas frame by its name as text; none for other tables."""
+    if not is_frame(data) or is_polars(data):
+        return {}
+    return {str(name): dtype for name, dtype in zip(data.columns, data.dtypes, strict=True)}
+
+
+def is_nullable(dtype: Any) -> bool:
+    """Whether a column holds numbers or booleans of pandas that may be NA."""
+    return _MASKED.fullmatch(str(dtype)) is not None
+
+
+def matrix_of(rows: Any) -> Array:
+    """Return a frame or an array as float64, the missing cells of nullable columns as NaN."""
+    if any(map(is_nullable, column_types(rows).values())):
+        return np.column_stack([numbers_of(column, name) for name, column in columns(rows)])
+    return np.asarray(rows, dtype=np.float64)
+
+
+def with_types(frame: Frame, types: Mapping[str, Any]) -> Frame:
+    """Return a pandas frame whose columns have these types where they hold every cell."""
+    out = frame.copy()
+    for name in frame.columns:
+        old = frame[name]
+        if str(name) not in types or old.dtype == types[str(name)]:
+            continue
+        try:
+            new = old.astype(types[str(name)])
+        except (TypeError, ValueError, OverflowError):
+            continue
+        if all(map(_is_same_cell, old.to_list(), new.to_list())):
+            out[name] = new
+    return out
+
+
+def _is_same_cell(old: Any, new: Any) -> bool:
+    """Whether a cell is the same in another type; the ISO text of a date, as in JSON, is that date."""
+    if is_missing(old) or is_missing(new):
+        return is_missing(old) and is_missing(new)
+    return bool(old == new) or (isinstance(old, str) and hasattr(new, "isoformat") and new.isoformat() == old)
+
+
+def narrow_columns(frame: Frame, types: Mapping[str, Any]) -> list[tuple[Array, Frame]]:
+    """Return the rows of a pandas frame in groups, with columns narrowed to those floats that hold each row of the group.
+
+    ``types`` are the dtypes of columns by name; only floats of less than 64 bits matter. Each group comes with the positions of
+    its rows.
+    """
+    narrow = {name: types[str(name)] for name in frame.columns if str(types.get(str(name))).lower() in ("float16", "float32")}
+    if not narrow:
+        return [(np.arange(len(frame)), frame)]
+    fits = np.column_stack([_holds(dtype, numbers_of(frame[name], str(name))) for name, dtype in narrow.items()])
+    keys, group = np.unique(fits, axis=0, return_inverse=True)
+    out = []
+    for k, key in enumerate(keys.tolist()):
+        at = np.flatnonzero(group.ravel() == k)
+        held = {name: dtype for (name, dtype), there in zip(narrow.items(), key, strict=True) if there}
+        out.append((at, take(frame, at).astype(held)))
+    return out
+
+
+def _holds(dtype: Any, values: Array) -> Array:
+    """Return which numbers a type of floats holds exactly."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.isnan(values) | (values.astype(str(dtype).lower()).astype(np.float64) == values))
+
+
+def side_by_side(left: Frame, right: Frame) -> Frame:
+    """Return the columns of two pandas frames with as many rows side by side, with the index of the second."""
+    import pandas as pd
+
+    return pd.concat([left.set_axis(right.index), right], axis=1)
 
 
 def columns(data: Any) -> list[tuple[str, Column]]:
@@ -82,6 +159,16 @@ def with_columns(frame: Frame, names: Sequence[str], absent: Callable[[str], Any
 def take(rows: Any, at: Any) -> Any:
     """Return some rows of a frame, Series or array; ``at`` is a slice or the positions of the rows."""
     return rows.iloc[at] if hasattr(rows, "iloc") else rows[at]
+
+
+def rows_within(data: Any, values: Mapping[str, Sequence[Any]]) -> Any:
+    """Return the rows of a table whose columns hold missing values or some of the given ones, by the name of the column."""
+    keeps = np.ones(len(data), bool)
+    for name, column in columns(data):
+        if name in values:
+            wanted = set(values[name])
+            keeps &= [is_missing(value) or value in wanted for value in cells_of(column)]
+    return data if keeps.all() else take(data if is_frame(data) else np.asarray(data), np.flatnonzero(keeps))
 
 
 def copy_of(data: Any) -> Any:
@@ -256,6 +343,12 @@ def levels_of(column: Column) -> tuple[list[Any] | None, bool]:
     if not type(dtype).__module__.startswith("pandas") or not hasattr(dtype, "categories"):
         return None, False
     return list(dtype.categories), bool(getattr(dtype, "ordered", False))
+
+
+def levels_by_name(data: Any) -> dict[str, list[Any]]:
+    """Return the categories of the categorical columns of a pandas frame, in their order; none for other tables."""
+    found = [(str(name), levels_of(data[name])[0]) for name in data.columns] if is_frame(data) else []
+    return {name: levels for name, levels in found if levels is not None}
 
 
 def by_name(values: Any) -> Any:

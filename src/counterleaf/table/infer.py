@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, real_array, single, values_of
 from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal
 from counterleaf.table.frames import Column, cells_of, columns, kind_of, levels_of, numbers_of
 from counterleaf.types import Array, is_missing
@@ -107,7 +107,7 @@ def guess(name: str, column: Column, bounds: bool, finite: bool = False) -> Feat
     if seen and all(isinstance(value, (bool, np.bool_)) for value in seen):
         return Boolean(name, missing=len(seen) < len(set(cells)))
     if finite or not seen or not all(isinstance(value, numbers.Real) for value in seen):
-        values = _sorted(seen) if levels is None else levels
+        values = _sorted(seen) if levels is None else [level for level in levels if level in seen]
         if not values:
             raise CounterleafError(f"column {name!r} of the data has no value at all; drop it")
         return Categorical(name, values, missing=any(map(is_missing, cells)))
@@ -180,6 +180,11 @@ def _are_multiples(X: Array, per_unit: float) -> bool:
         return bool((np.abs(steps) < _FINE).all() and (np.abs(steps / per_unit - X) <= 16 * np.spacing(np.abs(X))).all())
 
 
+def without_feature(data: Any) -> frozenset[str]:
+    """Return the columns of points in time and of spans of time, of which no feature can be made."""
+    return frozenset(name for name, column in columns(data) if kind_of(column) in "Mm")
+
+
 def _has_gaps(column: Column) -> bool:
     return any(map(is_missing, cells_of(column)))
 
@@ -189,3 +194,14 @@ def _sorted(values: set[Any]) -> list[Any]:
         return sorted(values)
     except TypeError:
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+def named(names: Any, what: str) -> set[Any]:
+    """Return names of columns."""
+    return {single(name, what) for name in values_of(names, what, "a list of names of columns")}
+
+
+def ends_of(domain: Any) -> list[float]:
+    """Return the two ends of the numbers that a model takes."""
+    ends = values_of(domain, "a domain", "two numbers")
+    return list(real_array(ends if len(ends) == 2 else None, "a domain", "two numbers").tolist())

@@ -12,7 +12,21 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, not_installed
 from counterleaf.strict_json import plain
-from counterleaf.table.frames import Column, Frame, cells_of, columns, is_frame, is_polars, is_series, take
+from counterleaf.table.frames import (
+    Column,
+    Frame,
+    cells_of,
+    column_types,
+    columns,
+    is_frame,
+    is_nullable,
+    is_polars,
+    is_series,
+    make_frame,
+    records,
+    take,
+    with_types,
+)
 from counterleaf.types import Array, is_missing
 
 _POLARS_TYPES = {
@@ -30,13 +44,14 @@ _DTYPE = re.compile(  # of a column or an array; text of at most 9,999 character
 
 
 def fitting(value: Any, dtype: Any) -> Any:
-    """Return ``dtype`` if it holds ``value`` exactly, else float64."""
+    """Return ``dtype`` if it holds ``value`` exactly, else float64, with a value for gaps if ``dtype`` has one."""
     plain_type = getattr(dtype, "numpy_dtype", dtype)  # of the nullable columns of pandas
     if plain_type == np.float64 or not isinstance(plain_type, np.dtype):
         return dtype if plain_type == np.float64 else np.float64
     with np.errstate(all="ignore"):
         cast = np.asarray(value).astype(plain_type)
-    return dtype if np.array_equal(cast.astype(np.float64), value) else np.float64
+    wide = "Float64" if is_nullable(dtype) else np.float64
+    return dtype if np.array_equal(cast.astype(np.float64), value) else wide
 
 
 def in_type_of(value: Any, old: Any) -> Any:
@@ -125,6 +140,26 @@ def retype_series(row: Any, dtype: Any) -> Any:
     return typed if same else row.astype("Float64")
 
 
+def frame_of_rows(rows: Sequence[Any], schema: Any, types: Mapping[str, Any]) -> Frame:
+    """Return rows of one type as a pandas frame, in their own types or in these where they hold every cell."""
+    first, names = rows[0], list(schema.columns or schema.names)
+    if is_frame(first):
+        cells = [records(row)[0] for row in rows]
+    elif is_series(first) or isinstance(first, Mapping):
+        cells = [{name: plain_number(value) for name, value in row.items()} for row in rows]
+    else:
+        cells = [
+            dict(zip(names, row.tolist() if isinstance(row, np.ndarray) else map(plain_number, row), strict=True))
+            for row in rows
+        ]
+    return with_types(make_frame(cells), {**types, **column_types(first)})
+
+
+def plain_number(value: Any) -> Any:
+    """Return a scalar of NumPy as a Python value."""
+    return value.item() if isinstance(value, (np.number, np.bool_, np.str_)) else value
+
+
 def describe_row(row: Any) -> dict[str, Any]:
     """Describe a row of any type that ``Schema.encode`` takes as data that JSON can hold; ``restore_row`` is the inverse.
 
@@ -140,14 +175,57 @@ def describe_row(row: Any) -> dict[str, Any]:
         return _described("polars", [row[name][0] for name in row.columns], row.columns, types)
     if is_frame(row):
         values = [row[name].iloc[0] for name in row.columns]
-        return _described("frame", values, list(row.columns), [str(dtype) for dtype in row.dtypes], row.index[0])
+        types = [describe_type(dtype, value) for dtype, value in zip(row.dtypes, values, strict=True)]
+        return _described("frame", values, list(row.columns), types, row.index[0])
     if is_series(row):
-        return _described("series", list(row), list(row.index), [str(row.dtype)], row.name)
+        return _described("series", list(row), list(row.index), [describe_type(row.dtype)], row.name)
     if isinstance(row, Mapping):
         return _described("dict", list(row.values()), list(row))
     if isinstance(row, np.ndarray):
         return _described("array", row.tolist(), dtypes=[str(row.dtype)])
     return _described("tuple" if isinstance(row, tuple) else "list", list(row))
+
+
+def describe_type(dtype: Any, value: Any = None) -> Any:
+    """Describe the dtype of a pandas column as data that JSON can hold; ``restore_type`` is the inverse.
+
+    Categories that are just the ``value`` of a cell are not written.
+
+    Raises
+    ------
+    TypeError
+        If there is no description for it.
+    """
+    categories = getattr(dtype, "categories", None)
+    if categories is not None and (dtype.ordered or list(categories) != [value]):
+        known = {"categories": [plain(one) for one in categories], "ordered": bool(dtype.ordered)}
+        return {**known, "dtype": describe_type(categories.dtype)}
+    if not _DTYPE.fullmatch(str(dtype)):
+        raise TypeError(f"a column of type {dtype}")
+    return str(dtype)
+
+
+def restore_type(description: Any) -> Any:
+    """Return the dtype that ``describe_type`` described.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If the description is damaged.
+    """
+    import pandas as pd
+
+    if not isinstance(description, Mapping):
+        return pd.api.types.pandas_dtype(_checked(description))
+    categories, ordered = description["categories"], description["ordered"]
+    return pd.CategoricalDtype(pd.Index(categories, dtype=restore_type(description["dtype"])), ordered)
+
+
+def _checked(dtype: str) -> str:
+    """Return the name of a type, checked before memory is allocated for it."""
+    if not _DTYPE.fullmatch(dtype):
+        raise ValueError("unknown type of column")
+    return dtype
 
 
 def _described(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), label: Any = None) -> dict[str, Any]:
@@ -169,8 +247,7 @@ def restore_row(description: Mapping[str, Any]) -> Any:
         If the description is damaged.
     """
     kind, values, names, dtypes, label = (description[key] for key in ("type", "values", "names", "dtypes", "label"))
-    if not all(_DTYPE.fullmatch(dtype) for dtype in dtypes):
-        raise ValueError("unknown type of column")  # before memory is allocated for it
+    dtypes = list(map(restore_type if kind in ("frame", "series") else _checked, dtypes))
     if kind == "polars":
         try:
             import polars as pl
@@ -193,7 +270,7 @@ def restore_row(description: Mapping[str, Any]) -> Any:
 def table_like(data: Any, columns: Sequence[Sequence[Any]], names: Sequence[str], named: bool, gaps: Mapping[str, Any]) -> Any:
     """Build a table of made-up rows in the type of ``data``.
 
-    Numbers with a fraction or a gap become float64; everything else gets the type of its column in ``data`` if it fits.
+    Numbers with a fraction, or missing, become float64; everything else gets the type of its column in ``data`` if it fits.
 
     Parameters
     ----------
@@ -235,6 +312,21 @@ def table_like(data: Any, columns: Sequence[Sequence[Any]], names: Sequence[str]
     out = np.empty((len(columns[0]), len(columns)), object)
     for k, part in enumerate(parts):
         out[:, k] = _with_marks(*part, gaps)
+    return out
+
+
+def in_types_of(frame: Frame, data: Any, names: Sequence[str], gaps: Mapping[str, Any]) -> Frame:
+    """Return a pandas frame in the types of ``data`` where they hold it, its gaps in the columns ``names`` marked as there.
+
+    ``gaps`` is as in ``table_like``.
+    """
+    import pandas as pd
+
+    out = with_types(frame, column_types(data))
+    for name in out.columns:
+        like = data[name] if is_frame(data) and name in data.columns else None
+        if str(name) in names and like is not None and like.dtype == object and out[name].isna().any():
+            out[name] = pd.Series(_with_marks(out[name].to_list(), like, str(name), gaps), out.index, dtype=object)
     return out
 
 
@@ -317,7 +409,7 @@ def _pandas_column(column: Sequence[Any], like: Any, name: str, gaps: Mapping[st
         return pd.Series(_floats(column))
     if isinstance(dtype, pd.CategoricalDtype):
         dtype = dtype if all(value in dtype.categories for value in present) else object
-    elif dtype is None or dtype == np.dtype(bool):  # pandas would turn a gap into True
+    elif dtype is None or dtype == np.dtype(bool):  # pandas would turn a missing value into True
         dtype = bool if full and all(isinstance(value, (bool, np.bool_)) for value in present) else object
     values = _with_marks(column, like, name, gaps)
     try:

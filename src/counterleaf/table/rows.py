@@ -36,6 +36,8 @@ class TableRows:
         The columns in the order of the features.
     """
 
+    typed = True  # whether the columns have the types of the user's table
+
     def __init__(self, rows: Any, schema: Schema) -> None:
         self.schema = schema
         self.named = is_frame(rows)
@@ -107,13 +109,13 @@ class TableRows:
         return self._numbers(feature, column) if isinstance(feature, Numeric) else places_of(feature, column)
 
     def _numbers(self, feature: Numeric, column: Column) -> Array:
-        """Return part of a column as numbers, gaps filled where the model fills them; text is refused even if it has digits."""
+        """Return part of a column as numbers, filled in where the model does so; text is refused even if it has digits."""
         numeric = column.dtype.is_numeric() if self.polars else getattr(column.dtype, "kind", "O") in "biuf"
         out = numbers_of(column, feature.name) if numeric else np.array([_number(value) for value in cells_of(column)], float)
         return self._checked(feature, out)
 
     def _checked(self, feature: Numeric, out: Array, whole: bool = False) -> Array:
-        """Return the numbers of a feature with gaps filled, infinite if ``explain`` refuses them; ``whole``: all are whole."""
+        """Return the numbers of a feature, filled in, infinite if ``explain`` refuses them; ``whole``: all are whole."""
         if feature.integer and not whole:
             out = np.where(np.isnan(out) | (np.floor(out) == out), out, np.inf)
         if feature.name in self.schema.fills:  # the fill need not be whole

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief, near, number, some
+from counterleaf.errors import CounterleafError, brief, check_flag, near, number, real_array, single, some, values_of
 from counterleaf.sparse import CSR
 from counterleaf.table import encoding
 from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal, variable_names
 from counterleaf.table.frames import by_name, columns
-from counterleaf.table.infer import guess
+from counterleaf.table.infer import ends_of, guess, named
 from counterleaf.table.words.fields import with_name, with_words, words_of
 from counterleaf.table.words.values import describe
 from counterleaf.types import Array
@@ -41,7 +41,7 @@ class Schema:
     domains : mapping, optional
         The lowest and the highest number that the model takes, by feature. Unlike bounds, they are never widened.
     gaps : mapping, optional
-        The numbers that may be missing in this question, by feature: the number from which a gap is filled in, or None if the
+        The numbers that may be missing in this question, by feature: the number from which it is filled in, or None if the
         row has a number that an answer may leave out. Such a feature has a second variable, which is 1 where it is missing.
 
     Attributes
@@ -55,7 +55,7 @@ class Schema:
     plain : bool
         Whether every feature is a number without a grid or list.
     numeric : bool
-        Whether every feature is a number without a gap, and so one variable.
+        Whether every feature is a number that is not missing, and so one variable.
     lists : tuple of int
         The numbers that are restricted to a list.
     kept : list of int
@@ -98,14 +98,18 @@ class Schema:
 
     def __post_init__(self) -> None:
         features, index = _checked(self.features)
+        check_flag(self.inferred, "inferred")
+        for what in ("fills", "domains", "gaps"):
+            if not isinstance(came := getattr(self, what), Mapping):
+                raise CounterleafError(f"the schema's {what} are {brief(came)}; expected a dict by feature name")
         gaps = _checked_gaps(self.gaps, features, index)
         finite = np.array([not isinstance(f, Numeric) for f in features])
         starts = np.cumsum([0, *(feature.size + (d in gaps) for d, feature in enumerate(features))])
         lower, upper = np.zeros(starts[-1]), np.ones(starts[-1])
         for at, feature in zip(starts, features, strict=False):
             if isinstance(feature, Numeric):
-                low, high = self.domains.get(feature.name, (-np.inf, np.inf))
-                lower[at], upper[at] = max(feature.lower, low), min(feature.upper, high)
+                ends = ends_of(self.domains.get(feature.name, (-np.inf, np.inf)))
+                lower[at], upper[at] = max(feature.lower, ends[0]), min(feature.upper, ends[1])
         derived = {
             "features": features,
             "names": list(index),
@@ -131,7 +135,7 @@ class Schema:
 
     @classmethod
     def infer(cls, data: Any, bounds: bool = True, finite: Iterable[str] = (), leave: Iterable[str] = ()) -> Schema:
-        """Guess the features of a table; ``print`` shows the guess.
+        """Infer the features of a table; ``print`` shows them.
 
         Text becomes categories, ordered categories of pandas become levels, bool a Boolean, integer columns whole numbers.
 
@@ -155,17 +159,17 @@ class Schema:
         --------
         >>> import pandas as pd
         >>> print(Schema.infer(pd.DataFrame({"age": [20, 61], "pay": [1.5, 2.0], "job": ["cook", "clerk"]})))
-        3 features, as guessed from the data:
+        3 features, inferred from the data:
           age  whole number, 20 to 61
           pay  number, 1.5 to 2
           job  one of 2: clerk, cook
         """
-        finite, leave = set(finite), set(leave)
+        finite, leave, bounds = named(finite, "finite"), named(leave, "leave"), check_flag(bounds, "bounds")
         found = [guess(name, column, bounds, name in finite) for name, column in columns(data) if name not in leave]
         return cls(found, inferred=True)
 
     def __str__(self) -> str:
-        head = f"{len(self)} features" + (", as guessed from the data:" if self.inferred else ":")
+        head = f"{len(self)} features" + (", inferred from the data:" if self.inferred else ":")
         width = max(map(len, self.names))
         return "\n".join([head, *(f"  {feature.name.ljust(width)}  {describe(feature)}" for feature in self)])
 
@@ -219,12 +223,13 @@ class Schema:
         name : str or int
             The name of the feature, or its position.
         """
-        found = self._index.get(name if isinstance(name, str) else str(name))  # columns may be named 1, 2, 3
+        name = single(name, "a feature", "its name or its position")
+        found = self._index.get(str(name))  # columns may be named 1, 2, 3
         if found is not None:
             return found
         if isinstance(name, (int, np.integer)) and not isinstance(name, bool) and 0 <= name < len(self):
             return int(name)
-        raise CounterleafError(f"no feature {name!r}; the features are {some(self.names, 8)}{near(name, self.names)}")
+        raise CounterleafError(f"no feature {brief(name)}; the features are {some(self.names, 8)}{near(name, self.names)}")
 
     def terms(self, name: Any) -> dict[int, float]:
         """Return a quantity of the table as a sum over variables.
@@ -282,12 +287,9 @@ class Schema:
         if isinstance(values, Mapping):
             out = np.full(len(self), default)
             for name, value in values.items():
-                out[self.index(name)] = number(value, f"{what} of {name!r}")
+                out[self.index(name)] = number(value, f"{what} of {brief(name)}")
             return out
-        try:
-            array = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise CounterleafError(f"{what} is {values!r}; expected a number, an array or a dict by feature name") from None
+        array = real_array(values, what, "a number, an array or a dict by feature name")
         if array.ndim == 0:
             return np.full(len(self), float(array))
         if array.shape != (len(self),):
@@ -414,9 +416,8 @@ class Schema:
           age  number, 18 to 90
           pay  number in steps of 100, 0 to 9000
         """
-        new = {feature.name: feature for feature in features}
-        for name in new:
-            self.index(name)
+        new = {name: features[k] for name, k in _checked(features)[1].items()} if features else {}
+        list(map(self.index, new))
         kept = {old.name: with_words(new[old.name], words_of(old)) for old in self if old.name in new}
         return replace(self, features=[kept.get(feature.name, feature) for feature in self])
 
@@ -428,22 +429,24 @@ class Schema:
         names : sequence of str
             One name per feature.
         """
-        return replace(self, features=[with_name(f, name) for f, name in zip(self, names, strict=True)])
+        names = values_of(names, "names", "one name per feature")
+        if len(names) == len(self):
+            return replace(self, features=list(map(with_name, self, names)))
+        raise CounterleafError(f"names is {brief(names)}; expected {len(self)}, one per feature")
 
 
 def _checked_gaps(gaps: Mapping[str, float | None], features: tuple[Feature, ...], index: dict[Any, int]) -> dict[int, float]:
-    """Return the numbers from which gaps are filled in, by the position of the feature, in order; 0 for None."""
+    """Return the numbers from which missing ones are filled in, by the position of the feature, in order; 0 for None."""
     for name, value in gaps.items():
-        if name not in index or not isinstance(features[index[name]], Numeric) or not np.isfinite(value or 0.0):
+        if name not in index or not isinstance(features[index[name]], Numeric):
             raise CounterleafError(f"the schema's gaps are {brief(dict(gaps))}; expected finite numbers by numeric feature")
+        number(0.0 if value is None else value, f"the gap of {brief(name)}")
     return dict(sorted((index[name], 0.0 if value is None else float(value)) for name, value in gaps.items()))
 
 
 def _checked(features: Any) -> tuple[tuple[Feature, ...], dict[Any, int]]:
     """Return the features of a schema and the position of each by name."""
-    if not isinstance(features, Iterable):
-        raise CounterleafError(f"features is {features!r}; expected a list of features, as in [Numeric('age')]")
-    features = tuple(features)
+    features = tuple(values_of(features, "features", "a list of features, as in [Numeric('age')]"))
     if not features:
         raise CounterleafError("a schema needs at least one feature; the list is empty: pass some, as in [Numeric('age')]")
     index: dict[Any, int] = {}

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from support.ensemble_cases import GAPPY, KIND, TWO, VALUE, X, same
 
 import counterleaf as cl
-from counterleaf.model.readers.ensembles.table import categories_of, inputs_of, is_ensemble, read_ensemble
+from counterleaf.model.readers.table import categories_of, inputs_of, is_ensemble, read_ensemble
 
 LABELS = np.array(["a", "b", "c"])[KIND]
 

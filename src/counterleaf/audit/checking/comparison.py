@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,14 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.batch.arrow.step import ArrowStep
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.question.constraints.functions import fix, freeze
-from counterleaf.question.constraints.kinds import listed
 from counterleaf.question.query import Probability
+from counterleaf.storage.explanations import reread
+from counterleaf.storage.grounds import ground_of
 from counterleaf.table.arrow.output import NEW
 from counterleaf.table.features import Numeric
 from counterleaf.types import is_missing
 
-_FOUND = ("leaves", "points", "costs", "bounds", "parts", "proofs", "tangents", "status", "lower_bound")  # not the question
 _TOLERANCE = 1e-9  # of a bound above a cost
-_POSED = ("target", "source", "question", "schema")
 
 
 def check_row(
@@ -92,9 +91,9 @@ def _invalid(step: ArrowStep, row: dict[str, Any], line: Mapping[str, Any]) -> s
     """Return why the answer of a line does not reach the target at its cost within the constraints, "" if it does."""
     new = {name: line[NEW.format(name)] for name in step.explainer.schema.names}
     fixed = [freeze(name) if value is None else fix(name, value) for name, value in new.items()]
-    question = {**step.question, "constraints": [*listed(step.question.get("constraints", ())), *fixed]}
+    question = replace(step.question, constraints=[*step.question.constraints, *fixed], time_limit=None, max_nodes=None)
     try:
-        found = step.explainer.explain(row, **{**question, "time_limit": None, "max_nodes": None})
+        found = step.explainer.explain(row, question)
     except CounterleafError as error:
         return f"the answer is not valid: {error}"
     if not len(found):
@@ -134,30 +133,19 @@ def check_kept(step: ArrowStep, text: str, row: dict[str, Any] | None, answer: M
     failure = check_proof(kept)
     if failure:
         return failure
+    if kept.question != step.question:
+        return "the proof is about another question"
     try:
         source = kept.source if row is None else row
-        fresh = step.explain(source)
-        same = _posed(text) == _posed(fresh.to_json())
+        ground = ground_of(step.explainer, source, kept.question.support)
+        values = zip(ground.schema.values(source), ground.schema.values(kept.source), strict=True)
+        if not all(_alike(one, other) for one, other in values):
+            return "the proof is about another row"
+        again = reread(kept, ground)
     except CounterleafError as error:
-        return f"the row cannot be explained again: {error}"
-    if not same:
-        what = "row, question or model" if row is not None else "question or model"
-        return f"the proof is about another {what}"
-    return difference(kept, answer)
-
-
-def _posed(text: str) -> Any:
-    """Return the question that an explanation's JSON proves: all that does not depend on the search."""
-    content = json.loads(text)
-    first, rounds = content["certificate"], content["rounds"]
-    cases = [[{}]] if rounds is None else rounds["rounds"]
-    searches = [[_question({**first, **case}) for case in one] for one in cases]
-    whole = None if rounds is None else [rounds["apart"], rounds["count"]]
-    return [{name: content[name] for name in _POSED}, whole, searches]
-
-
-def _question(certificate: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in certificate.items() if name not in _FOUND}
+        return f"the proof does not hold for the audit's model: {error}"
+    failure = check_proof(again)
+    return f"{failure} for the audit's model" if failure else difference(again, answer)
 
 
 def difference(answer: Explanation, line: Mapping[str, Any]) -> str:

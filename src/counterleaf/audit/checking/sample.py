@@ -14,11 +14,12 @@ import numpy as np
 
 from counterleaf.audit.checking.comparison import check_row
 from counterleaf.audit.checking.proofs import explain_rows
+from counterleaf.audit.files import write_whole
 from counterleaf.audit.finished import read_part
-from counterleaf.audit.folder import Folder, replacing
+from counterleaf.audit.folder import Folder
 from counterleaf.audit.manifest import Manifest
 from counterleaf.audit.parts import Task
-from counterleaf.audit.plan import Part, Unit
+from counterleaf.audit.plan import TOGETHER, Part, Unit
 from counterleaf.audit.reading.cells import Problems
 from counterleaf.audit.reading.source import batches
 from counterleaf.table.arrow.rows import records_of
@@ -72,7 +73,7 @@ def check_sample(task: Task, manifest: Manifest, jobs: int) -> SampleResult:
         return list(_checked(each.task, folder, unit, chosen))
 
     with ThreadPoolExecutor(jobs, initializer=begin) as pool:
-        found = [one for each in pool.map(work, manifest.plan.units(chosen)) for one in each]
+        found = [one for each in pool.map(work, manifest.plan.units(chosen, TOGETHER)) for one in each]
     failures = [(file, row, failure) for file, row, failure, _ in found if failure]
     return SampleResult([(file, row) for file, row, *_ in found], failures, sum(proved for *_, proved in found))
 
@@ -113,8 +114,7 @@ def write_sample(folder: Folder, manifest: Manifest, found: SampleResult) -> Non
         "rows": [list(one) for one in found.rows],
         "failures": [{"file": file, "row": row, "problem": problem} for file, row, problem in found.failures],
     }
-    with replacing(folder.sample) as part:
-        part.write_text(json.dumps(content), encoding="utf-8")
+    write_whole(folder.sample, json.dumps(content).encode())
 
 
 def read_sample(folder: Folder, manifest: Manifest) -> SampleResult | None:

@@ -10,13 +10,13 @@ from typing import Any
 from counterleaf.answer.explanation import Explanation
 from counterleaf.audit.checking.comparison import check_kept, different_cell
 from counterleaf.audit.checking.sample import check_sample, input_rows
+from counterleaf.audit.engines.local import run_units
+from counterleaf.audit.files import StorePath, place
 from counterleaf.audit.finished import read_part, read_proofs
 from counterleaf.audit.folder import Folder, open_folder
-from counterleaf.audit.local import run_units
 from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
 from counterleaf.audit.parts import Task
 from counterleaf.audit.plan import Part, Unit, kept_columns, make_plan
-from counterleaf.audit.questions import question_words
 from counterleaf.audit.reading.cells import Problems
 from counterleaf.batch.batch import workers
 from counterleaf.errors import CounterleafError, flat
@@ -38,6 +38,8 @@ class AuditCheck:
         The number of rows that were compared.
     proved : int
         The number of those that have a proof, which was checked; invalid rows have none.
+    stopped : int
+        The number of rows of the audit whose search stopped: their proof is one of a bound.
     proofs : bool
         Whether the folder keeps all proofs.
     with_inputs : bool
@@ -53,6 +55,7 @@ class AuditCheck:
     rows: int
     checked: int
     proved: int
+    stopped: int
     proofs: bool
     with_inputs: bool
     failures: list[Failure]
@@ -61,7 +64,7 @@ class AuditCheck:
 
 
 def verify_audit(
-    path: str | os.PathLike[str], jobs: int = -1, advance: Callable[[int], None] = lambda rows: None
+    path: str | os.PathLike[str] | StorePath, jobs: int = -1, advance: Callable[[int], None] = lambda rows: None
 ) -> AuditCheck:
     """Check an audit: every file is intact and belongs to it, and the proofs hold and are about its rows and its question.
 
@@ -92,32 +95,37 @@ def verify_audit(
         raise CounterleafError(
             f"{folder.path} is not complete: {len(missing):,} of {len(plan.parts):,} parts are missing; run the audit again"
         )
-    with_inputs = any(os.path.exists(source.path) for source in plan.inputs)
+    with_inputs = any(place(source.path).exists() for source in plan.inputs)
     if with_inputs:
         _check_inputs(folder, manifest, explainer)
+    folder.check_known({part.number for part in plan.parts}, " and verify the audit again")
     keep = kept_columns(plan.inputs, plan.forms, explainer.schema, manifest.settings.keep) if with_inputs else None
     try:
         step = explainer.arrow(**manifest.arguments, keep=keep, words=manifest.settings.words)
     except (TypeError, ValueError) as error:
         raise CounterleafError(f"{folder.manifest} has a question that does not fit its model ({flat(error)})") from None
-    task = Task(str(folder.path), manifest.run, step, plan.inputs, plan.forms, manifest.settings.proofs)
-    about = flat("; ".join(question_words(manifest.arguments, explainer))), manifest.model
+    settings = manifest.settings
+    kept = () if with_inputs else settings.keep
+    task = Task(str(folder.path), manifest.run, step, plan.inputs, plan.forms, settings.proofs, kept)
+    about = flat("; ".join(manifest.arguments["question"].words(explainer.default_cost))), manifest.model
     if manifest.settings.proofs:
         checker = ProofChecker(task, with_inputs)
         failures: list[Failure] = []
-        proved = 0
-        for rows, proofs, found in run_units(checker, plan.units({part.number for part in plan.parts}), threads):
+        proved = stopped = 0
+        for rows, proofs, bounds, found in run_units(checker, plan.units({part.number for part in plan.parts}), threads):
             failures += found
             proved += proofs
+            stopped += bounds
             advance(rows)
-        return AuditCheck(plan.rows, plan.rows, proved, True, with_inputs, sorted(failures), *about)
+        return AuditCheck(plan.rows, plan.rows, proved, stopped, True, with_inputs, sorted(failures), *about)
     if not with_inputs:
         raise CounterleafError(f"{folder.path} keeps no proofs, and its inputs are not there: {plan.inputs[0].path}")
+    stopped = 0
     for part in plan.parts:
-        read_part(folder, part, task)
+        stopped += task.count(read_part(folder, part, task))["open"]
         advance(part.span.rows)
     sample = check_sample(task, manifest, threads)
-    return AuditCheck(plan.rows, len(sample.rows), sample.proved, False, True, sorted(sample.failures), *about)
+    return AuditCheck(plan.rows, len(sample.rows), sample.proved, stopped, False, True, sorted(sample.failures), *about)
 
 
 def _check_inputs(folder: Folder, manifest: Manifest, explainer: Explainer) -> None:
@@ -145,8 +153,8 @@ class ProofChecker:
     def __init__(self, task: Task, with_inputs: bool) -> None:
         self.task, self.with_inputs = task, with_inputs
 
-    def do(self, unit: Unit) -> Iterator[tuple[int, int, list[Failure]]]:
-        """Check the parts of a unit, and yield the number of rows, of proofs, and the failures of each.
+    def do(self, unit: Unit) -> Iterator[tuple[int, int, int, list[Failure]]]:
+        """Check the parts of a unit, and yield the number of rows, of proofs, of those of a bound, and the failures of each.
 
         Parameters
         ----------
@@ -156,15 +164,14 @@ class ProofChecker:
         every = {part.number: list(range(part.span.rows)) for part in unit.parts}
         rows: Any = input_rows(self.task, unit, every) if self.with_inputs else ((part, None) for part in unit.parts)
         for part, pieces in rows:
-            proofs, failures = self._failures(part, pieces)
-            yield part.span.rows, proofs, failures
+            yield part.span.rows, *self._failures(part, pieces)
 
-    def _failures(self, part: Part, pieces: list[tuple[Any, Problems]] | None) -> tuple[int, list[Failure]]:
+    def _failures(self, part: Part, pieces: list[tuple[Any, Problems]] | None) -> tuple[int, int, list[Failure]]:
         folder = Folder(self.task.folder)
         lines = read_part(folder, part, self.task).to_pylist()
         kept = read_proofs(folder, part, self.task.run)
         if [line["row"] for line in lines if line["status"] != "invalid"] != list(kept):
-            return 0, [(part.file, part.span.row, f"{folder.proofs(part.number)} does not have one proof for each answer")]
+            return 0, 0, [(part.file, part.span.row, f"{folder.proofs(part.number)} does not have one proof for each answer")]
         found: list[str] = []
         if pieces is None:
             found = [check_kept(self.task.step, kept[k], None, line) if k in kept else "" for k, line in _by_row(lines)]
@@ -172,7 +179,7 @@ class ProofChecker:
             here = lines[len(found) : len(found) + batch.num_rows]
             found += self._compared(batch, problems, here, [kept.get(line["row"]) for line in here])
         rows = [(part.file, line["row"], failure) for line, failure in zip(lines, found, strict=True) if failure]
-        return len(kept), rows
+        return len(kept), sum(line["status"] == "limit" for line in lines), rows
 
     def _compared(self, batch: Any, problems: Problems, lines: list[dict[str, Any]], proofs: list[str | None]) -> list[str]:
         """Return what is wrong with some lines, compared with their proofs and with all that the rows determine."""

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import signal
 import threading
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
-from counterleaf.audit.engines.work import AHEAD, ENVIRONMENT, RETRIES, ship, work
+from counterleaf.audit.engines.queue import AHEAD, Queue
+from counterleaf.audit.engines.work import ENVIRONMENT, RETRIES, ship, work
 from counterleaf.audit.parts import PartRecord, Task
-from counterleaf.audit.plan import Unit
 from counterleaf.errors import CounterleafError, flat, not_installed
 
 
-def dask(task: Task, units: Iterable[Unit], jobs: int, address: str | None) -> Iterator[PartRecord]:
-    """Do units of an audit as tasks of Dask, and yield the record of each part that is finished.
+def dask(task: Task, queue: Queue, jobs: int, address: str | None) -> Iterator[PartRecord]:
+    """Do the parts of an audit as tasks of Dask, and yield the record of each part that is finished.
 
     Parameters
     ----------
     task : Task
         The audit.
-    units : iterable of Unit
+    queue : Queue
         The parts that are missing.
     jobs : int
         The number of workers if Dask runs on this machine.
@@ -36,22 +34,26 @@ def dask(task: Task, units: Iterable[Unit], jobs: int, address: str | None) -> I
         The parts, in the order in which they are finished.
     """
     with _client(jobs, address) as client:
+        from dask import config
         from dask.distributed import as_completed
         from distributed.scheduler import KilledWorker
 
-        call, waiting = functools.partial(work, ship(task)), iter(units)
+        with config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # the model is sent to a worker once
+            payload = client.submit(bytes, ship(task), pure=False)  # a task, so that it can be made again where a worker dies
 
-        def submit(number: int) -> list[Any]:
-            return [client.submit(call, unit, pure=False) for unit in islice(waiting, number)]
+        def submit(number: int, cores: int) -> list[Any]:
+            return [client.submit(work, payload, unit, pure=False) for unit in queue.take(number, cores)]
 
-        futures = as_completed(submit(AHEAD * max(1, sum(client.nthreads().values()))))
+        cores = max(1, sum(client.nthreads().values()))
+        futures = as_completed(submit(AHEAD * cores, cores))
         try:
             for future in futures:
                 try:
                     report = future.result()
                 except KilledWorker:
                     raise CounterleafError(f"Dask gave up on a part after {RETRIES} workers died on it") from None
-                futures.update(submit(1))
+                queue.learn(report.checked())
+                futures.update(submit(1, cores))
                 yield from report.checked()
         finally:
             client.cancel(list(futures.futures))

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
-from counterleaf.audit.engines.work import AHEAD, RETRIES, ship, work
+from counterleaf.audit.engines.queue import AHEAD, Queue
+from counterleaf.audit.engines.work import RETRIES, ship, work
 from counterleaf.audit.parts import PartRecord, Task
-from counterleaf.audit.plan import Unit
 from counterleaf.errors import CounterleafError, flat, not_installed
 
 
-def ray(task: Task, units: Iterable[Unit], jobs: int, address: str | None) -> Iterator[PartRecord]:
-    """Do units of an audit as tasks of Ray, and yield the record of each part that is finished.
+def ray(task: Task, queue: Queue, jobs: int, address: str | None) -> Iterator[PartRecord]:
+    """Do the parts of an audit as tasks of Ray, and yield the record of each part that is finished.
 
     Parameters
     ----------
     task : Task
         The audit.
-    units : iterable of Unit
+    queue : Queue
         The parts that are missing.
     jobs : int
         The number of workers if Ray runs on this machine.
@@ -37,15 +36,17 @@ def ray(task: Task, units: Iterable[Unit], jobs: int, address: str | None) -> It
         from ray.exceptions import RayError
 
         call = cluster.remote(max_retries=RETRIES - 1)(work)
-        payload, left = cluster.put(ship(task)), iter(units)
-        ahead = AHEAD * max(1, int(cluster.cluster_resources().get("CPU", 1)))
-        waiting = [call.remote(payload, unit) for unit in islice(left, ahead)]
+        payload, cores = cluster.put(ship(task)), max(1, int(cluster.cluster_resources().get("CPU", 1)))
+        waiting = [call.remote(payload, unit) for unit in queue.take(AHEAD * cores, cores)]
         try:
             while waiting:
                 done, waiting = cluster.wait(waiting)
-                waiting += [call.remote(payload, unit) for unit in islice(left, len(done))]
-                for report in cluster.get(done):
-                    yield from report.checked()
+                reports = [report.checked() for report in cluster.get(done)]
+                for records in reports:
+                    queue.learn(records)
+                waiting += [call.remote(payload, unit) for unit in queue.take(len(done), cores)]
+                for records in reports:
+                    yield from records
         except RayError as error:
             reason = flat(str(error).strip().splitlines()[0])
             raise CounterleafError(f"Ray stopped the audit ({reason}); the same command continues it") from None

@@ -9,10 +9,11 @@ import shutil
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from counterleaf.audit.engines.queue import AHEAD, Queue
 from counterleaf.audit.engines.work import ENVIRONMENT, RETRIES, Report, ship, work
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import Unit
@@ -24,14 +25,14 @@ _JAVA = (
 _POLL = 0.1  # seconds between two looks at what has arrived
 
 
-def spark(task: Task, units: Iterable[Unit], jobs: int, address: str | None) -> Iterator[PartRecord]:
-    """Do units of an audit as tasks of Spark, and yield the record of each part that is finished.
+def spark(task: Task, queue: Queue, jobs: int, address: str | None) -> Iterator[PartRecord]:
+    """Do the parts of an audit as tasks of Spark, and yield the record of each part that is finished.
 
     Parameters
     ----------
     task : Task
         The audit.
-    units : iterable of Unit
+    queue : Queue
         The parts that are missing.
     jobs : int
         The number of workers if Spark runs on this machine.
@@ -44,23 +45,30 @@ def spark(task: Task, units: Iterable[Unit], jobs: int, address: str | None) -> 
         The parts, in the order in which they are finished.
     """
     with _context(jobs, address) as context:
-        listed, inbox = list(units), context.accumulator([], _Inbox())
+        inbox, cores, seen = context.accumulator([], _Inbox()), int(context.defaultParallelism), set[int]()
         call = functools.partial(_call, ship(task), inbox)
-        job = _Job(context, context.parallelize(listed, len(listed)).map(call))
-        seen: set[int] = set()
-        try:
-            while True:
-                over = not job.is_alive()
-                for report in [*inbox.value, *job.result()] if over else list(inbox.value):
-                    for record in report.checked():
-                        if record.number not in seen:
-                            seen.add(record.number)
-                            yield record
-                if over:
-                    return
-                job.join(_POLL)
-        finally:
-            job.cancel()
+        number = AHEAD * max(1, cores)  # of the first job, which measures; the second one does the rest
+        while units := list(queue.take(number, cores)):
+            for record in _records(_Job(context, context.parallelize(units, len(units)).map(call)), inbox):
+                if record.number not in seen:
+                    seen.add(record.number)
+                    queue.learn([record])
+                    yield record
+            number = sys.maxsize
+
+
+def _records(job: _Job, inbox: Any) -> Iterator[PartRecord]:
+    """Yield the records of a job as they arrive, some of them several times."""
+    try:
+        while True:
+            over = not job.is_alive()
+            for report in [*inbox.value, *job.result()] if over else list(inbox.value):
+                yield from report.checked()
+            if over:
+                return
+            job.join(_POLL)
+    finally:
+        job.cancel()
 
 
 def _call(payload: bytes, inbox: Any, unit: Unit) -> Report:

@@ -7,16 +7,15 @@ import platform
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
+from counterleaf.audit.files import absolute, place
 from counterleaf.audit.finished import finished
 from counterleaf.audit.folder import Folder
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import Unit
 from counterleaf.errors import CounterleafError, flat
 
-AHEAD = 3  # units per core that are handed out, so that no worker waits for the next one
 RETRIES = 4  # attempts at a unit whose worker dies
 # For glibc in workers on this machine: keep the memory of a part for the next one. With the settings of Dask, which return
 # memory at once, half of the time goes into new pages.
@@ -47,8 +46,8 @@ class Report:
 
 def ship(task: Task) -> bytes:
     """Return the pickle of an audit for workers, which may have another working directory."""
-    inputs = tuple(replace(source, path=str(Path(source.path).absolute())) for source in task.inputs)
-    return pickle.dumps(replace(task, folder=str(Path(task.folder).absolute()), inputs=inputs))
+    inputs = tuple(replace(source, path=absolute(place(source.path))) for source in task.inputs)
+    return pickle.dumps(replace(task, folder=absolute(place(task.folder)), inputs=inputs))
 
 
 def work(payload: bytes, unit: Unit) -> Report:
@@ -84,7 +83,7 @@ def _records(task: Task, unit: Unit) -> Iterator[PartRecord]:
     folder = Folder(task.folder)
     if not folder.manifest.is_file():
         raise CounterleafError(
-            f"worker {platform.node()} does not see {folder.manifest}; put the files and --out on a disk that all workers share"
+            f"worker {platform.node()} does not see {folder.manifest}; put the files and --out where all workers see them"
         )
     missing = []
     for part in unit.parts:

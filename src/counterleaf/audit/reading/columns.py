@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 import pyarrow as pa
 
 from counterleaf.audit.manifest import Manifest
-from counterleaf.audit.plan import Part
+from counterleaf.audit.plan import TOGETHER, Part
 from counterleaf.audit.reading.source import batches, read
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.table.features import Feature
@@ -50,7 +50,7 @@ def input_columns(
                 f"{source.path} has no column {missing[0]!r}; its columns are [{some(form.columns, 8)}]"
                 f"{near(missing[0], form.columns)}"
             )
-    for unit in plan.units({part.number for part in plan.parts} if parts is None else parts):
+    for unit in plan.units({part.number for part in plan.parts} if parts is None else parts, TOGETHER):
         file = unit.parts[0].file
         source, form, by_row = plan.inputs[file], plan.forms[file], {part.span.row: part for part in unit.parts}
         for span, content in read(source, [part.span for part in unit.parts], list(wanted)):

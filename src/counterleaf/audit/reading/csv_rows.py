@@ -11,7 +11,7 @@ from pyarrow import compute
 from pyarrow import csv as fast
 
 from counterleaf.audit.reading.cells import Problems, cell_type, text_column
-from counterleaf.audit.reading.records import first_records, open_binary, record_ends, split
+from counterleaf.audit.reading.records import OpenQuoteError, first_records, open_binary, record_ends, split
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.files import DECIMAL, MISSING_TEXTS
@@ -30,17 +30,35 @@ def read_header(path: str) -> tuple[list[str], str, int]:
     with open_binary(path) as file:
         begin = len(_MARK) if file.read(len(_MARK)) == _MARK else 0
         found: dict[str, tuple[list[str], int]] = {}
+        is_open: OpenQuoteError | None = None
         for separator in ",;\t":
             file.seek(begin)
-            end = next((int(ends[0]) for ends in record_ends(file, begin, separator.encode()) if len(ends)), begin)
+            try:
+                end = next((int(ends[0]) for ends in record_ends(file, begin, separator.encode()) if len(ends)), begin)
+            except OpenQuoteError as error:  # with another separator, the quote may be in the middle of a cell
+                end, is_open = begin, error
             file.seek(begin)
             lines = split(file.read(end - begin), separator.encode())
             found[separator] = (_cells(lines[0], separator, path) if lines else []), end
     separator, (header, end) = max(found.items(), key=lambda one: len(one[1][0]))
+    if is_open is not None and len(header) < 2:
+        raise is_open
     if len(set(header)) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
         raise CounterleafError(f"{path} has two columns named {twice!r}; names must differ")
     return header, separator, end
+
+
+def swallowed(record: bytes, form: Any) -> str:
+    """Return what is wrong with a record of several lines, "" if it is one row: a missing quote makes one of many rows."""
+    try:
+        cells = next(csv.reader([record.decode(errors="replace")], delimiter=form.separator, strict=True))
+    except csv.Error:
+        return "text follows a quote that closes a cell"
+    except StopIteration:
+        return ""
+    given, expected = len(cells), len(form.columns)
+    return "" if given == expected else f"the number of cells is {given}, that of the header {expected}"
 
 
 def _cells(line: bytes, separator: str, path: str) -> list[str]:

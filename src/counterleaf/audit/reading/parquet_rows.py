@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from counterleaf.audit.files import StorePath, place
 from counterleaf.errors import CounterleafError, flat
 
 _BATCH = 1 << 16  # rows that are decoded at a time
@@ -17,7 +18,8 @@ _BUFFER = 1 << 20  # bytes of a column that are read at a time
 def open_parquet(path: str) -> parquet.ParquetFile:
     """Open a file."""
     try:
-        return parquet.ParquetFile(path, buffer_size=_BUFFER)
+        where = place(path)
+        return parquet.ParquetFile(where.open() if isinstance(where, StorePath) else where, buffer_size=_BUFFER)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise

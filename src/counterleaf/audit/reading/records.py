@@ -6,25 +6,30 @@ alone; a compressed file is read from its beginning.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from counterleaf.audit.files import open_file, place
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.types import Array
 
 _BLOCK = 1 << 22  # bytes that are read at a time
 _LONGEST = 1 << 26  # bytes of a record
-_NEWLINE, _BLANKS = 10, np.array([9, 11, 12, 13, 32])
+NEWLINE, _BLANKS = b"\n", np.array([9, 11, 12, 13, 32])
 
 
-def open_binary(path: str) -> BinaryIO:
+@contextlib.contextmanager
+def open_binary(path: str) -> Iterator[BinaryIO]:
     """Open a text file, compressed or not."""
-    return gzip.open(path, "rb") if path.lower().endswith(".gz") else Path(path).open("rb")  # type: ignore[return-value]  # both read bytes
+    where = place(path)
+    with open_file(where) as file:
+        packed = where.name.lower().endswith(".gz")
+        yield gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[misc]  # both read bytes
 
 
 def guarded(path: str, error: Exception) -> CounterleafError:
@@ -32,10 +37,16 @@ def guarded(path: str, error: Exception) -> CounterleafError:
     return CounterleafError(f"{path} cannot be read: {flat(error)}")
 
 
+class OpenQuoteError(CounterleafError):
+    """A quote of a CSV file that is not closed where it should be."""
+
+
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
-def record_ends(file: BinaryIO, begin: int, separator: bytes | None) -> Iterator[Array]:
+def record_ends(
+    file: BinaryIO, begin: int, separator: bytes | None, check: Callable[[bytes], str] = lambda record: ""
+) -> Iterator[Array]:
     """Yield the positions after each record that is not blank, in several arrays.
 
     Parameters
@@ -46,45 +57,97 @@ def record_ends(file: BinaryIO, begin: int, separator: bytes | None) -> Iterator
         The position of the first record.
     separator : bytes or None
         The separator of a CSV file, whose cells may be quoted; None for JSON lines.
+    check : callable, optional
+        Returns what is wrong with a record of several lines, "" if nothing is.
+
+    Raises
+    ------
+    OpenQuoteError
+        If a quote is not closed, or the check finds a mistake: rows would disappear in a cell.
+    CounterleafError
+        If a record is too long.
     """
     rest, at = b"", begin  # the unfinished record, and its position
     while block := file.read(_BLOCK):
         content = rest + block
-        ends = _ends(content, separator)
-        used = int(ends[1])
-        yield at + ends[0]
+        ends, used, several = _ends(content, separator)
+        for first, last in several:
+            _check_lines(file, at + first, content[first:last], check)
+        yield at + ends
         rest, at = content[used:], at + used
         if len(rest) > _LONGEST:
             what = "line" if separator is None else "row, or a quoted cell that is not closed,"
-            raise CounterleafError(f"a {what} at byte {at:,} is longer than {_LONGEST >> 20} MiB")
+            raise CounterleafError(
+                f"a {what} at byte {at:,}, line {_line(file, at):,}, is longer than {_LONGEST >> 20} MiB; expected shorter ones"
+            )
     if rest.strip():
+        opened = None if separator is None else _open_quote(rest, separator)
+        if opened is not None:
+            raise OpenQuoteError(
+                f"the quote in line {_line(file, at + opened):,} opens a cell and is not closed, so that the rest of the file "
+                "would be this cell; close the quote, or double a quote that is text"
+            )
+        if NEWLINE in rest:
+            _check_lines(file, at, rest, check)
         yield np.array([at + len(rest)])
 
 
-def _ends(content: bytes, separator: bytes | None) -> tuple[Array, int]:
-    """Return the ends of the records that are not blank, and the position after the last complete record."""
+def _check_lines(file: BinaryIO, at: int, record: bytes, check: Callable[[bytes], str]) -> None:
+    """Refuse a record of several lines that is not one row."""
+    if problem := check(record):
+        line = _line(file, at)
+        raise OpenQuoteError(
+            f"a quoted cell holds the line breaks of lines {line:,} to {line + record.rstrip(NEWLINE).count(NEWLINE):,}, and "
+            f"{problem}; close the quote, or double a quote that is text"
+        )
+
+
+def _line(file: BinaryIO, position: int) -> int:
+    """Return the number of the line at a position, from 1."""
+    file.seek(0)
+    line = 1
+    while position > 0 and (block := file.read(min(position, _BLOCK))):
+        line, position = line + block.count(NEWLINE), position - len(block)
+    return line
+
+
+def _open_quote(content: bytes, separator: bytes) -> int | None:
+    """Return where the line begins whose quote is open at the end of the content, None if no quote is."""
+    at, opened = 0, None
+    for line in content.split(NEWLINE):
+        is_open = ends_inside_quotes(line, separator, opened is not None)
+        again = opened is None or b'"' in line.replace(b'""', b"")  # one cell was closed, and another one opened
+        opened = None if not is_open else at if again else opened
+        at += len(line) + 1
+    return opened
+
+
+def _ends(content: bytes, separator: bytes | None) -> tuple[Array, int, list[tuple[int, int]]]:
+    """Return the ends of records but for blank ones, the position after them, and the places of records of several lines."""
     if separator is None or b'"' not in content:
         marks = np.frombuffer(content, np.uint8)
-        newlines = np.flatnonzero(marks == _NEWLINE)
+        newlines = np.flatnonzero(marks == NEWLINE[0])
         if not len(newlines):
-            return np.zeros(0, np.int64), 0
+            return np.zeros(0, np.int64), 0, []
         starts = np.concatenate([[0], newlines[:-1] + 1])
         blank = newlines == starts
         doubtful = np.flatnonzero(~blank & np.isin(marks[starts], _BLANKS))
         for k in doubtful.tolist():
             blank[k] = is_blank(content[starts[k] : newlines[k]], separator)
-        return newlines[~blank] + 1, int(newlines[-1]) + 1
-    out, at, start = [], 0, 0  # the current line, and the record that it belongs to
+        return newlines[~blank] + 1, int(newlines[-1]) + 1, []
+    out, several, at, start = [], [], 0, 0  # the current line, and the record that it belongs to
     is_open = False
-    while (end := content.find(b"\n", at)) >= 0:
+    while (end := content.find(NEWLINE, at)) >= 0:
         line = content[at:end]
         is_open = ends_inside_quotes(line, separator, is_open)
-        at = end + 1
+        line_at, at = at, end + 1
         if not is_open:
+            if start < line_at:
+                several.append((start, at))
             if not is_blank(content[start:end], separator):
                 out.append(at)
             start = at
-    return np.array(out, np.int64), start
+    return np.array(out, np.int64), start, several
 
 
 def is_blank(line: bytes, separator: bytes | None) -> bool:
@@ -116,7 +179,7 @@ def ends_inside_quotes(line: bytes, separator: bytes, is_open: bool) -> bool:
 
 def split(content: bytes, separator: bytes | None) -> list[bytes]:
     """Return the records of part of a file, blank ones left out, without their line breaks."""
-    ends, used = _ends(content, separator)
+    ends, used, _ = _ends(content, separator)
     tail = [len(content)] if content[used:].strip() else []
     out, at = [], 0
     for end in [*ends.tolist(), *tail]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +73,11 @@ def survey(source: Input, features: Mapping[str, Feature], part_rows: int) -> tu
             form, begin = Form(tuple(json_rows.read_columns(source.path))), 0
         with open_binary(source.path) as opened:
             opened.seek(begin)
-            ends = record_ends(opened, begin, form.separator.encode() if source.kind == CSV else None)
+            if source.kind == CSV:
+                check = functools.partial(csv_rows.swallowed, form=form)
+                ends = record_ends(opened, begin, form.separator.encode(), check)
+            else:
+                ends = record_ends(opened, begin, None)
             return form, _spans(cut(ends, begin, part_rows))
     except DAMAGED as error:
         raise guarded(source.path, error) from None

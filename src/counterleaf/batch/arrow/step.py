@@ -1,4 +1,4 @@
-"""The batch function: one query as a picklable function from rows of pyarrow to their answers."""
+"""``ArrowStep``: one query as a picklable function from rows of pyarrow to their answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from counterleaf.batch.alternatives import run_alternatives
 from counterleaf.batch.batch import Columns, workers
-from counterleaf.batch.ensembles import EnsembleSolver
 from counterleaf.errors import CounterleafError, brief, flat, not_installed, some
-from counterleaf.question.query import known_options
+from counterleaf.question.query import Probability, Value, known_options, read_target
+from counterleaf.question.question import Question
 from counterleaf.table.arrow.output import output_schema
 from counterleaf.table.arrow.rows import ArrowRows
 
@@ -25,8 +25,17 @@ class Options(TypedDict, total=False):
     support: int | None
 
 
-_QUESTION = ("target", "cost", "constraints", "margin")
 _OF_FRAMES = ("count", "distinct", "shares", "digits", "chunk_size", "progress")  # options of explain_many alone
+
+
+def known(call: str, options: Any) -> Any:
+    """Check the names of the options of a step."""
+    refused = [name for name in _OF_FRAMES if name in options]
+    if refused:
+        raise CounterleafError(
+            f"{call} writes one answer for each row, with all digits, and does not take {refused[0]}; use explain_many"
+        )
+    return known_options(call, options, Options)
 
 
 class ArrowStep:
@@ -36,8 +45,8 @@ class ArrowStep:
     ----------
     explainer : Explainer
         The model and the features.
-    question : dict
-        The arguments of ``Explainer.arrow`` that make up the query.
+    question : Question
+        The question.
     keep : pyarrow.Schema or None
         The columns of the rows that are passed on.
     words : bool
@@ -51,24 +60,22 @@ class ArrowStep:
         The columns of the answers: those that are kept, then those that ``Explainer.arrow`` lists.
     answers : pyarrow.Schema
         The columns of the answers alone.
+    target : tuple, Probability, Value or None
+        The classes to reach, or the interval of a probability or a value; None for any class but the row's.
     is_batched : bool
         Whether the core answers many rows in one call; otherwise they are answered one by one, mostly in Python.
     """
 
-    def __init__(self, explainer: Any, question: dict[str, Any], keep: Any, words: Any, n_jobs: Any) -> None:
+    def __init__(self, explainer: Any, question: Question, keep: Any, words: Any, n_jobs: Any) -> None:
         try:
             import pyarrow as pa
         except ImportError:
             raise not_installed("arrow", "pyarrow") from None
-        refused = [name for name in _OF_FRAMES if name in question]
-        if refused:
-            raise CounterleafError(
-                f"arrow writes one answer for each row, with all digits, and does not take {refused[0]}; use explain_many"
-            )
-        known_options("arrow", {name: None for name in question if name not in _QUESTION}, Options)
+        if question.count != 1 or question.distinct is not None:
+            known("arrow", {"count": question.count})
         if keep is not None and not isinstance(keep, pa.Schema):
             raise CounterleafError(f"keep is {brief(keep)}; expected a pyarrow.Schema of the columns to pass on, or None")
-        self.explainer, self.question, self.keep, self.words = explainer, dict(question), keep, words
+        self.explainer, self.question, self.keep, self.words = explainer, question, keep, words
         self.n_jobs, self._threads, self._columns = n_jobs, workers(n_jobs), Columns.read(words=words)
         self._set_up()
 
@@ -77,10 +84,13 @@ class ArrowStep:
         import pyarrow as pa
 
         explainer = self.explainer
-        self._query = explainer._query(**self.question)
+        self._query = explainer.lower(self.question)
         empty = pa.RecordBatch.from_pydict({name: pa.array([], pa.float64()) for name in explainer.schema.names})
         solver = explainer._solver(ArrowRows(empty, explainer.schema, pa.schema([])), self._query, self._threads)
-        self.is_batched = not isinstance(solver, EnsembleSolver) and not solver.alone
+        self.target = self._query.target
+        if self.target is not None and not isinstance(self.target, (Probability, Value)):
+            self.target = tuple(solver.model.classes[list(read_target(self.target, solver.model.classes, -1))].tolist())
+        self.is_batched = not solver.alone
         self.answers = output_schema(
             explainer.schema,
             solver.model.classes,
@@ -144,12 +154,12 @@ class ArrowStep:
         Explanation
             The answer of ``Explainer.explain`` to the same query.
         """
-        return self.explainer.explain(row, **self.question)
+        return self.explainer.explain(row, self.question)
 
     @property
     def is_limited(self) -> bool:
         """Whether a search may end before it has a proof, so that two searches for one row may differ."""
-        return any(self.question.get(name) is not None for name in ("time_limit", "max_nodes"))
+        return self.question.time_limit is not None or self.question.max_nodes is not None
 
     def write(self, batch: pa.RecordBatch, explanations: Iterable[Any]) -> pa.RecordBatch:
         """Return the answers for the rows of a batch as explanations have them, without another search.

@@ -68,9 +68,9 @@ def convert(
 
 
 def _size(tree: Tree | Ensemble) -> str:
-    if isinstance(tree, Ensemble):
-        return f"{tree.n_trees:,} tree{'s' * (tree.n_trees > 1)} with {int((tree.left < 0).sum()):,} leaves"
-    return f"{len(tree.leaves)} leaves"
+    if tree.is_one_tree:
+        return f"{int((tree.left < 0).sum())} leaves"
+    return f"{tree.n_trees:,} tree{'s' * (tree.n_trees > 1)} with {int((tree.left < 0).sum()):,} leaves"
 
 
 def _compare(estimator: Any, explainer: Explainer, rows: Frame) -> tuple[str, bool]:

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -23,6 +23,7 @@ from counterleaf.errors import CounterleafError, MissingNumbersError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
+from counterleaf.question.question import Question
 from counterleaf.storage.files import aside, write, write_frame
 from counterleaf.storage.models import fit_rows, read_model, read_table, text_types
 from counterleaf.table.features import Numeric
@@ -176,25 +177,25 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
             raise CounterleafError(f"--row is {run.row}; the rows are 0 to {len(frame) - 1}")
         frame = take(frame, [run.row])
     explainer = options.apply_ranges(explainer)
-    if isinstance(explainer.tree, Ensemble) and (run.count == "all" or run.distinct == "leaves"):
+    if not explainer.tree.is_one_tree and (run.count == "all" or run.distinct == "leaves"):
         option = "--count is all" if run.count == "all" else "--distinct is leaves"
         raise CounterleafError(
             f"{option}, and {model} is an ensemble, whose answers have no single leaf; use --count with a number"
         )
-    query: dict[str, Any] = {
-        "target": options.read_target(explainer.tree),
-        "cost": options.read_cost(explainer),
-        "constraints": options.constraints(explainer.schema),
-        "margin": read_margin(run.margin, explainer.schema),
-        "support": run.support,
-        "time_limit": run.time_limit,
-        "count": read_count(run.count),
-        "distinct": read_distinct(run.distinct),
-    }
+    query = Question(
+        options.read_target(explainer.tree),
+        options.read_cost(explainer),
+        options.constraints(explainer.schema),
+        read_margin(run.margin, explainer.schema),
+        read_count(run.count),
+        read_distinct(run.distinct),
+        run.time_limit,
+        support=run.support,
+    )
     if run.front:
         summary = _explain_front(explainer, frame, query, output)
     elif output.format in _TABLES:
-        summary = _explain_batch(explainer, frame, {**query, "digits": run.digits or "short"}, run.jobs, output)
+        summary = _explain_batch(explainer, frame, (query, run.digits or "short"), run.jobs, output)
     else:
         summary = _explain_each(explainer, frame, query, output)
     if run.out is not None:
@@ -208,7 +209,7 @@ def _open(model: Path, rows: str | None, id_column: str | None) -> tuple[Explain
     if rows is None:
         raise CounterleafError("no rows; expected a file, - for standard input, or a JSON object as the second argument")
     whole, origin = (_read_row(rows), "the row") if rows.lstrip().startswith("{") else (None, rows)
-    if isinstance(found, (Tree, Ensemble)):
+    if not isinstance(found, Explainer):
         whole = read_table(Path(rows)) if whole is None else whole
         found = _with_columns(found, whole, id_column, origin)
     elif whole is None:
@@ -243,23 +244,24 @@ def _with_columns(tree: Tree | Ensemble, rows: Frame, id_column: str | None, ori
     return Explainer(tree, schema=Schema([Numeric(column) for column in names]))
 
 
-def _explain_batch(explainer: Explainer, rows: Frame, query: dict[str, Any], jobs: int, output: Output) -> Summary:
+def _explain_batch(explainer: Explainer, rows: Frame, question: tuple[Question, str], jobs: int, output: Output) -> Summary:
     """Explain all rows at once and write a table."""
-    found = explainer.explain_many(rows, **query, n_jobs=jobs)
+    query, digits = question
+    found = explainer.explain_many(rows, query, digits=digits, n_jobs=jobs)
     if len(found) == 1 and cells_of(found["status"])[0] == INVALID:
         raise CounterleafError(cells_of(found["problem"])[0])
     _write_frame(found.rename_axis(output.id).reset_index(), output.path)
     return Summary.of_frame(found, kind_of_model(explainer.tree))
 
 
-def _explain_front(explainer: Explainer, rows: Frame, query: dict[str, Any], output: Output) -> Summary:
+def _explain_front(explainer: Explainer, rows: Frame, query: Question, output: Output) -> Summary:
     """Find the front of one row and write it; as JSON, one line per number of changes."""
     if len(rows) != 1:
         raise CounterleafError(f"--front explains one row, and there are {len(rows)} rows; choose one with --row")
     if output.format in _TABLES:
         raise CounterleafError("--front has no CSV, Excel or Parquet output; expected --format table or json")
     ((name, row),) = zip(rows.index.tolist(), records(rows), strict=True)
-    front = explainer.explain_front(row, **{name: value for name, value in query.items() if name not in ("count", "distinct")})
+    front = explainer.explain_front(row, replace(query, count=1, distinct=None))
     results = [RowResult(name, answer) for answer in front.explanations or front.searches[-1:]]
     summary = Summary(kind_of_model(explainer.tree))
     summary.add_front(front)
@@ -270,7 +272,7 @@ def _explain_front(explainer: Explainer, rows: Frame, query: dict[str, Any], out
     return summary
 
 
-def _explain_each(explainer: Explainer, rows: Frame, query: dict[str, Any], output: Output) -> Summary:
+def _explain_each(explainer: Explainer, rows: Frame, query: Question, output: Output) -> Summary:
     """Explain the rows one by one and write the answers."""
     results, summary = [], Summary(kind_of_model(explainer.tree))
     with (
@@ -291,7 +293,7 @@ def _explain_each(explainer: Explainer, rows: Frame, query: dict[str, Any], outp
     return summary
 
 
-def _results(explainer: Explainer, rows: Frame, query: dict[str, Any]) -> Iterator[RowResult]:
+def _results(explainer: Explainer, rows: Frame, query: Question) -> Iterator[RowResult]:
     """One result per row; if every row that can be read fails for the same reason, that reason is raised."""
     waiting: list[RowResult] | None = []  # until the first answer
     reasons: set[str] = set()
@@ -313,7 +315,7 @@ def _results(explainer: Explainer, rows: Frame, query: dict[str, Any]) -> Iterat
         yield from waiting
 
 
-def _result(explainer: Explainer, name: Any, row: Any, query: dict[str, Any], reasons: set[str]) -> RowResult:
+def _result(explainer: Explainer, name: Any, row: Any, query: Question, reasons: set[str]) -> RowResult:
     """The answer, or the problem; ``reasons`` collects problems that are not due to the values of the row."""
     try:
         explainer.schema.encode(row)
@@ -321,7 +323,7 @@ def _result(explainer: Explainer, name: Any, row: Any, query: dict[str, Any], re
         if not isinstance(error, MissingNumbersError) or explainer._adapter.routes is None:
             return RowResult(name, None, str(error))
     try:
-        return RowResult(name, explainer.explain(row, **query))
+        return RowResult(name, explainer.explain(row, query))
     except CounterleafError as error:
         reasons.add(str(error))
         return RowResult(name, None, str(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -15,7 +15,6 @@ from counterleaf.cli.ensemble_report import features, report
 from counterleaf.cli.shell import one_line, read_shape
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
-from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.plot.trees import plot_tree
 from counterleaf.storage.files import aside
@@ -50,15 +49,14 @@ def inspect(
     """
     with one_line("nothing was written"):
         found = read_model(model)
-        if isinstance(found, Ensemble) or (isinstance(found, Explainer) and isinstance(found.tree, Ensemble)):
+        tree: Any = found.tree if isinstance(found, Explainer) else found
+        names = found.schema if isinstance(found, Explainer) else None
+        starts = np.arange(tree.n_features + 1) if names is None else names.starts
+        if not tree.is_one_tree:
             if png is not None or depth is not None or shape is not None:
                 raise CounterleafError(f"{model} is an ensemble, and --png, --shape and --depth draw single trees; omit them")
-            _print_ensemble(model, found)
+            typer.echo(report(model, tree, starts) + (f"\n\n{features(found)}" if isinstance(found, Explainer) else ""))
             return
-        tree = found if isinstance(found, Tree) else found.tree
-        assert isinstance(tree, Tree)
-        names = None if isinstance(found, Tree) else found.schema
-        starts = np.arange(tree.n_features + 1) if isinstance(found, Tree) else found.schema.starts
         sides = read_shape(shape)
         if png is not None:
             if png.suffix.lower() not in (".png", ".svg", ".pdf"):
@@ -74,14 +72,6 @@ def inspect(
         typer.echo(f"\n{export_text(tree, names, max_depth=depth or _DEPTH, max_terms=terms)}")
         if png is not None:
             typer.echo(f"\nWrote {png}")
-
-
-def _print_ensemble(model: Path, found: Ensemble | Explainer) -> None:
-    if isinstance(found, Ensemble):
-        typer.echo(report(model, found, np.arange(found.n_features + 1)))
-        return
-    assert isinstance(found.tree, Ensemble)
-    typer.echo(f"{report(model, found.tree, found.schema.starts)}\n\n{features(found)}")
 
 
 def _numbers(model: Path, tree: Tree, starts: Array) -> str:

@@ -6,11 +6,12 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from counterleaf.answer.explanation import Explanation
+from counterleaf.audit.files import StorePath, place
 from counterleaf.batch.progress import shown
 from counterleaf.cli.commands.audits.verification import verify_folder
 from counterleaf.cli.output import PROBLEM, kind_of_model
@@ -18,22 +19,23 @@ from counterleaf.cli.shell import FAILED, AllowPickle, Trust, one_line
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.proof.certificate import Status
 from counterleaf.storage.explanations import FORMAT
-from counterleaf.storage.files import STDIN
+from counterleaf.storage.files import STDIN, contents, is_binary
 
 if TYPE_CHECKING:
     from counterleaf.cli.confirmation import ModelCheck
 
 _LISTED = 20  # failures, and queries, that are listed
 _LONGEST = 600  # characters of such a line
-_UNEXPLAINED, _FOREIGN = "not explained", "not an answer"
+_UNEXPLAINED, _FOREIGN, _STOPPED = "not explained", "not an answer", "stopped early"
 
 
 def verify(
     answers: Annotated[
-        Path,
+        str,
         typer.Argument(
+            metavar="PATH",
             help="The output of `explain --format json` or of `answer.to_json()`, the folder of an audit, or `-` for standard "
-            "input."
+            "input.",
         ),
     ],
     model: Annotated[
@@ -46,11 +48,11 @@ def verify(
     """Check answers from a file again: each must be intact, its proof must hold, and the model must confirm its label.
 
     A proof is checked in plain NumPy, without the search that found it: the answer reaches the target, has the stated cost,
-    obeys the constraints, and no part of the tree or of the ensemble has a cheaper row. Without `--model`, the tree or the
-    ensemble in the file confirms the labels. With it, the proof must be about the trees and the features of that model, and a
-    scikit-learn model must predict the labels itself, for all rows at once. Bounds and constraints are not part of a model: the
-    output lists the queries that were proved, and counts the answers with other bounds. The exit code is 4 if verification
-    fails.
+    obeys the constraints, and no part of the tree or of the ensemble has a cheaper row. Without `--model`, the model and the
+    features are those of the file. With the JSON of an explainer, the question is posed again to that explainer, with its
+    trees, bounds, steps, spreads, fills and rows per leaf, and the proof must hold there. A scikit-learn model must predict the
+    labels itself, for all rows at once; it has no bounds, steps and spreads, so that these are those of the file. The output
+    lists the queries that were proved. The exit code is 4 if verification fails.
 
     For the folder of an audit, all proofs that it keeps are checked, and compared with its answers, its model, its question
     and the rows of its inputs. If it keeps no proofs, its random sample of rows is explained and checked again.
@@ -61,13 +63,16 @@ def verify(
     - `counterleaf verify answers.jsonl`
     - `counterleaf verify answers.jsonl --model model.json`
     """
-    if answers.is_dir():
-        verify_folder(answers, model, jobs)
+    with one_line("not all answers were checked"):
+        path = place(answers)
+        is_folder = not isinstance(path, StorePath) and path.is_dir()
+    if isinstance(path, StorePath) or is_folder:
+        verify_folder(path, model, jobs)
         return
     with one_line("not all answers were checked"):
         check = None if model is None else _model_check(model, allow_pickle, trust or [])
-        origin = "standard input" if answers == STDIN else str(answers)
-        lines = _lines(answers, origin)
+        origin = "standard input" if path == STDIN else str(path)
+        lines = _lines(path, origin)
         counts: Counter[str] = Counter()
         queries: Counter[tuple[str, ...]] = Counter()
         models: set[str] = set()
@@ -86,7 +91,9 @@ def verify(
         listed = [(f"{count:,} answer{'s' * (count > 1)}", "; ".join(query)) for query, count in queries.most_common()]
         _print([f"{answered} for {query}" for answered, query in listed], "answers for")
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-        typer.echo(f"{origin}: {kinds}: {_verdict(len(failures), len(lines), check, ' or '.join(sorted(models)))}")
+        verdict = _verdict(len(failures), len(lines), check, " or ".join(sorted(models)))
+        bounds = f"; those that {_STOPPED} prove a lower bound only" if counts[_STOPPED] and not failures else ""
+        typer.echo(f"{origin}: {kinds}: {verdict}{bounds}")
     if failures:
         raise typer.Exit(FAILED)
 
@@ -110,23 +117,38 @@ def _verdict(failed: int, lines: int, check: ModelCheck | None, kind: str) -> st
     if failed:
         return f"{failed:,} of {lines:,} failed"
     if check is None:
-        return f"every proof holds, and the {kind} in the file confirms every answer"
-    others = f"; {check.other_bounds:,} with other bounds than the model" if check.other_bounds else ""
-    return f"every proof holds and is about {check.path}, which confirms every answer{others}"
+        return (
+            f"every proof holds, and the {kind} in the file confirms every answer; "
+            f"the model and its features are taken on trust from the file"
+        )
+    return f"every proof holds and is about {check.path}, which confirms every answer{check.trusted}"
 
 
 def _lines(path: Path, origin: str) -> list[tuple[int, str]]:
-    if path.suffix.lower() in (".csv", ".gz", ".parquet", ".txt"):
+    table = path.suffix.lower() in (".csv", ".gz", ".parquet", ".txt", ".xlsx")
+    content = b"" if table else sys.stdin.buffer.read() if path == STDIN else contents(path, "JSON lines")
+    if table or is_binary(content):
         raise CounterleafError(f"{origin} contains no proofs; expected JSON lines: counterleaf explain ... --format json")
-    content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
-    lines = [(k + 1, line) for k, line in enumerate(content.decode(errors="replace").split("\n")) if line.strip()]
+    text = content.decode(errors="replace")
+    lines = [(k + 1, line) for k, line in enumerate(text.split("\n")) if line.strip()]
+    if len(lines) > 1 and lines[0][1].strip() == "{" and isinstance(_parsed(text), dict):  # one object on several lines
+        return [(1, text)]
     if not lines:
         raise CounterleafError(f"{origin} is empty; expected a line of JSON per answer")
     return lines
 
 
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _verify(k: int, line: str, check: ModelCheck | None, models: set[str]) -> tuple[str, str, tuple[str, ...]]:
     """Return the kind of line k, its failure or "", and the query that it proves; ``models`` collects the kinds of models."""
+    if not line.lstrip().startswith("{"):
+        return _FOREIGN, "no JSON object, where an answer was expected", ()
     try:
         content = json.loads(line)
         found = content.get("format") if isinstance(content, dict) else None
@@ -139,12 +161,12 @@ def _verify(k: int, line: str, check: ModelCheck | None, models: set[str]) -> tu
         return "unreadable", flat(error), ()
     except Exception as error:  # a line may contain anything, and the other lines are still checked
         return "unreadable", f"{type(error).__name__}: {flat(error)}", ()
-    kind = {Status.OPTIMAL: "cheapest", Status.INFEASIBLE: "impossible", Status.LIMIT: "stopped early"}[answer.status]
+    kind = {Status.OPTIMAL: "cheapest", Status.INFEASIBLE: "impossible", Status.LIMIT: _STOPPED}[answer.status]
     if answer.certificate.pool is not None and answer.status is Status.OPTIMAL:
         kind = "cheapest among the allowed rows"
     models.add(kind_of_model(answer.decision.model))
     failure = _failure(answer) or ("" if check is None else check.compare(k, answer))
-    return kind, failure, () if failure else answer.question
+    return kind, failure, () if failure else answer.words
 
 
 def _failure(answer: Explanation) -> str:

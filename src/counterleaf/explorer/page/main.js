@@ -7,9 +7,9 @@
 
 import { get, post } from "./lib/api.js";
 import { patterns } from "./lib/class_colours.js";
-import { button, byId, download, fill, h } from "./lib/dom.js";
+import { button, byId, download, fill, h, markBusy } from "./lib/dom.js";
 import { KeptSteps, summarize } from "./lib/kept_steps.js";
-import { complete, decode, initialState, same } from "./lib/state.js";
+import { complete, decode, encode, initialState, same } from "./lib/state.js";
 import { Steps } from "./lib/steps.js";
 import { listenToKeys, listenToMenus, listenToTabs, listenToTheme } from "./lib/page_controls.js";
 import { AnswerView } from "./views/answer/answer.js";
@@ -36,6 +36,15 @@ const steps = new Steps((state) => {
 const kept = new KeptSteps(() => page.state && (showQuestion(), updateTab()));
 const rowOf = (state) => page.rows.get(`${state.scene}/${state.row}`);
 
+// The answer that is shown is that of `page.answeredState`. While another question is on its way, it is marked, and what acts on
+// it does nothing.
+const isWaiting = () => page.answeredState !== page.state;
+const ANSWERS = "#answer, #bar, .prediction, [role=tabpanel]";
+const ACTIONS = "#export [data-format], #ways button, #reason button, #lock-others";
+
+/** An option of the answer, as a step to keep. */
+const optionOf = (k) => ({ state: page.answeredState, hash: encode(page.answeredState), selected: k, result: summarize(page.answer, k) });
+
 /** What a view may do in addition to changing the state. */
 const tools = {
   steps,
@@ -47,19 +56,22 @@ const tools = {
   get scene() {
     return page.scene;
   },
+  get state() {
+    return page.state;
+  },
   /** Show a step of the list or a kept one. */
   showStep(step) {
     const at = steps.list.findIndex((one) => one?.hash === step.hash);
     if (at >= 0 && at !== steps.at) steps.go(at);
     else if (at < 0) change(step.state);
-    if (at === steps.at && !page.requesting) select(step.selected ?? 0);
+    if (at === steps.at && !isWaiting()) select(step.selected ?? 0);
     else page.wanted = step.selected ?? 0;
     openTab("features");
   },
   /** Download the current question, or several steps, as a file. */
   async exportSteps(format, chosen) {
     try {
-      const questions = chosen ? chosen.map((step) => step.state) : [page.state];
+      const questions = chosen ? chosen.map((step) => step.state) : [page.answeredState];
       const options = chosen ? chosen.map((step) => step.selected ?? 0) : [];
       const file = await post("/api/export", { format, questions, kept: options });
       download(file.name, file.type, file.text);
@@ -70,11 +82,12 @@ const tools = {
   },
   /** Keep an option of the answer for the comparison, or no longer. */
   keep(k) {
-    kept.toggle({ ...steps.current, selected: k, result: page.answer ? summarize(page.answer, k) : undefined });
+    if (!page.answer || isWaiting()) return;
+    kept.toggle(optionOf(k));
     showQuestion();
     updateTab();
   },
-  isKept: (k) => kept.has({ ...steps.current, selected: k }),
+  isKept: (k) => kept.has({ state: page.answeredState, selected: k }),
   retry: () => show({ ...page.state }),
 };
 
@@ -85,10 +98,11 @@ const adjust = new Adjust(byId("adjust"), change);
 /** The user changed the state; `live` is true while a slider or a brush moves. */
 function change(state, live = false) {
   if (!live) steps.push(state);
+  delete page.wanted; // the option of a step that was left
   show(state, live);
 }
 
-/** The description of a scene, which is loaded once. */
+/** The description of a data set, which is loaded once. */
 async function describe(key) {
   if (!page.described.has(key)) {
     if (!page.scenes.some((scene) => scene.key === key)) throw new Error(`No model “${key}” is open here.`);
@@ -97,11 +111,13 @@ async function describe(key) {
   return page.described.get(key);
 }
 
-/** Open a scene; one that the server added since the start is added to the list. */
+/** Open a data set; one that the server added since the start is added to the list. */
 async function openScene(key) {
+  page.opening = key;
   try {
     if (!page.scenes.some((scene) => scene.key === key)) page.scenes = await get("/api/scenes");
-    change(initialState(await describe(key)));
+    const scene = await describe(key);
+    if (page.opening === key) change(initialState(scene)); // not if the user opened another one meanwhile
   } catch (error) {
     notify(error.message);
   }
@@ -118,16 +134,15 @@ async function show(state, live = false) {
   [page.state, page.live] = [state, live];
   if (page.described.has(state.scene)) {
     enterScene(page.described.get(state.scene));
-    if (rowOf(state)) showQuestion();
+    showQuestion();
   }
   await requestAnswer();
 }
 
-/** Build the parts of the page that depend on the scene only. */
+/** Build the parts of the page that depend on the data set only. */
 function enterScene(scene) {
   if (page.scene === scene) return;
-  page.scene = scene;
-  page.answer = page.answeredState = null;
+  [page.scene, page.answer] = [scene, null];
   for (const view of Object.values(page.views)) {
     view.pause?.();
     view.dispose?.();
@@ -164,18 +179,25 @@ function listScenes() {
 /** Update the parts of the page that show the question. */
 function showQuestion() {
   const { state, scene, answer, answeredState } = page;
-  const row = rowOf(state);
-  const sameRow =
-    answeredState && answeredState.scene === state.scene && answeredState.row === state.row && same(answeredState.edits, state.edits);
-  page.questionBar.update(state, sameRow ? answer.source : row, row, sameRow ? answer.goal : null);
+  const [row, waiting] = [rowOf(state), isWaiting()];
+  const sameRow = answeredState?.scene === state.scene && answeredState.row === state.row;
+  for (const node of document.querySelectorAll(ANSWERS)) markBusy(node, waiting, answeredState && !sameRow);
+  for (const node of document.querySelectorAll(ACTIONS)) node.setAttribute("aria-disabled", String(waiting));
+  if (waiting) answerView.details.node.close();
+  const says = sameRow && answer ? answer.source : Object.keys(state.edits).length ? null : row;
+  const isChosen = sameRow && answer && same(answeredState.edits, state.edits); // the goal, which may depend on the values
+  page.questionBar.update(state, says, row, isChosen ? answer.goal : null);
   adjust.update(state, row?.label);
   strip.update(state);
   byId("features").inert = !row || Boolean(row.problem);
-  if (page.tab === "features" && row) page.views.features.update(state, row, answer, page.selected);
+  byId("features").classList.toggle("no-row", !row);
+  if (page.tab === "features" && row) page.views.features.update(state, row, waiting && !sameRow ? undefined : answer, page.selected);
+  if (page.tab === "rows") page.views.rows?.refresh();
   byId("undo").disabled = !steps.list[steps.at - 1];
   byId("redo").disabled = !steps.list[steps.at + 1];
   const isKept = tools.isKept(page.selected);
   byId("keep").setAttribute("aria-pressed", String(isKept));
+  byId("keep").setAttribute("aria-disabled", String(waiting || !answer));
   byId("keep").firstChild.textContent = isKept ? "★ " : "☆ ";
   byId("keep").lastChild.textContent = isKept ? "Kept" : "Keep";
   answerView.showKept();
@@ -198,7 +220,6 @@ async function requestAnswer() {
   if (page.requesting) return;
   page.requesting = true;
   let state = null;
-  const slow = setTimeout(() => document.body.classList.add("waiting"), 150); // fast answers do not flicker
   while (state !== page.state) {
     state = page.state;
     try {
@@ -206,20 +227,19 @@ async function requestAnswer() {
       if (state !== page.state) continue;
       enterScene(scene);
       const row = await loadRow(state);
+      if (state !== page.state) continue;
       if (row.problem) {
-        if (state === page.state) showNoAnswer(() => answerView.showProblem(row));
+        showNoAnswer(() => answerView.showProblem(row));
         continue;
       }
       page.request = new AbortController();
       const answer = await post("/api/answer", state, page.request.signal);
-      if (state.scene === page.state.scene) showAnswer(state, answer);
+      if (state === page.state || (page.live && state.scene === page.state.scene)) showAnswer(state, answer);
     } catch (error) {
       if (state === page.state) showNoAnswer(() => answerView.showError(error.message));
     }
   }
   page.requesting = false;
-  clearTimeout(slow);
-  document.body.classList.remove("waiting");
   document.body.dataset.answered = String(Number(document.body.dataset.answered ?? 0) + 1);
   requestAnimationFrame(() => setTimeout(afterPaint));
 }
@@ -230,8 +250,7 @@ function showAnswer(state, answer) {
   delete page.wanted;
   [page.answer, page.answeredState] = [answer, state];
   steps.record(state, summarize(answer, page.selected), page.selected);
-  kept.refresh(steps.current);
-  answerView.update(page.state, answer, page.selected);
+  answerView.update(state, answer, page.selected);
   showQuestion();
   if (page.live && page.tab === "plane") updateTab(); // the options follow while the row is dragged
   notify("");
@@ -243,9 +262,9 @@ function sameWay(answer, other) {
   return Math.max(0, other ? answer.ways.findIndex((way) => same(features(way), features(other))) : 0);
 }
 
-/** Show that there is no answer; the last one belongs to another question. */
+/** Show why no answer is shown; the last one belongs to another question. */
 function showNoAnswer(showReason) {
-  page.answer = page.answeredState = null;
+  [page.answer, page.answeredState] = [null, page.state];
   page.selected = 0;
   showReason();
   if (page.scene) showQuestion();
@@ -269,6 +288,7 @@ async function afterPaint() {
 /** Update the open tab, unless it is the table of features, which every change updates. */
 function updateTab() {
   if (!(page.tab in VIEWS) || !page.scene || !rowOf(page.state)) return;
+  if (isWaiting() && !page.live && page.tab !== "compare") return; // until the answer
   if (!page.views[page.tab]) {
     page.views[page.tab] = new VIEWS[page.tab](page.scene, change, tools);
     fill(byId(page.tab), page.views[page.tab].node);
@@ -292,22 +312,24 @@ function openTab(name) {
 
 /** Select an option of the answer. */
 function select(k) {
-  if (!page.answer?.ways[k]) return;
+  if (isWaiting() || !page.answer?.ways[k]) return;
   page.selected = k;
   steps.record(page.answeredState, summarize(page.answer, k), k);
-  answerView.update(page.state, page.answer, k);
+  answerView.update(page.answeredState, page.answer, k);
   showQuestion();
   updateTab();
 }
 
 /** Go to the next row in a direction for which the model says `label`. */
 async function findRow(direction, label) {
-  const { scene, row } = page.state;
+  const { state } = page;
+  const { scene, row } = state;
   const query = new URLSearchParams({ start: Math.max(0, row + direction), direction, label });
   try {
     const found = await get(`/api/scenes/${encodeURIComponent(scene)}/find?${query}`);
+    if (state !== page.state) return; // the user went on
     if (found.row === null || found.row === row) notify("Found no further row of this kind.");
-    else change({ ...page.state, row: found.row, edits: {} });
+    else change({ ...state, row: found.row, edits: {} });
   } catch (error) {
     notify(error.message);
   }
@@ -335,9 +357,11 @@ async function copyLink() {
 }
 
 function listenToTools() {
+  const stop = (event) => event.target.closest?.('[aria-disabled="true"]') && (event.preventDefault(), event.stopImmediatePropagation());
+  addEventListener("click", stop, true);
   byId("undo").addEventListener("click", () => steps.go(steps.at - 1));
   byId("redo").addEventListener("click", () => steps.go(steps.at + 1));
-  byId("keep").addEventListener("click", () => steps.current && tools.keep(page.selected));
+  byId("keep").addEventListener("click", () => tools.keep(page.selected));
   byId("open").addEventListener("click", () => openFiles(tools));
   listenToDrops(tools);
   byId("link").addEventListener("click", copyLink);

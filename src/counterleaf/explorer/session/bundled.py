@@ -1,4 +1,4 @@
-"""The bundled scenes, and MNIST from a folder of the user."""
+"""The bundled data sets, and MNIST from a folder of the user."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def with_shares(explainer: Explainer, rows: Frame, labels: Any) -> Explainer:
 
 
 def _table_scene(key: str, title: str, about: str, explainer: Explainer, rows: Frame, target: str, noun: str) -> Scene:
-    """A scene that opens with the first row that the model does not predict as the target."""
+    """A data set that opens with the first row that the model does not predict as the target."""
     locked = samples.IMMUTABLE[key]
     scene = Scene(key, title, about, explainer, rows, target=target, locked_features=locked, noun=noun)
     other = next(str(label) for label in scene.explainer.tree.classes if str(label) != target)

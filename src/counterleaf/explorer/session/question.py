@@ -1,7 +1,7 @@
 """The requests that the page may send, validated before any other code reads them.
 
 Values of features are always numbers: the value of a numeric feature, or the index of a category or level among the values of
-its feature. The index after the last one means that the value is missing. Classes are named by their labels, scenes by their
+its feature. The index after the last one means that the value is missing. Classes are named by their labels, data sets by their
 keys.
 """
 
@@ -40,7 +40,7 @@ class Control(StrictModel):
 
 
 class Question(StrictModel):
-    """A row of a scene, possibly edited, with the target, the cost and all settings."""
+    """A row of a data set, possibly edited, with the target, the cost and all settings."""
 
     scene: Key
     row: RowNumber = 0
@@ -64,7 +64,7 @@ class PlaneRequest(StrictModel):
     question: Question
     x_feature: Name
     y_feature: Name
-    whole: bool = False  # show the whole range of both features, also if the ways are close to the row
+    whole: bool = False  # show the whole range of both features, also if the options are close to the row
 
 
 class ExportRequest(StrictModel):

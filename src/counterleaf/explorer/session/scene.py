@@ -44,7 +44,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SceneSource:
-    """A scene that is loaded when it is first opened."""
+    """A data set that is loaded when it is first opened."""
 
     key: str
     title: str
@@ -82,9 +82,7 @@ class Scene:
     @property
     def has_probabilities(self) -> bool:
         """Whether a goal may be the probability of a class; a softmax of several sums of trees has no such goals."""
-        tree = self.explainer.tree
-        is_softmax = isinstance(tree, Ensemble) and tree.scoring.link == "softmax"
-        return bool(tree.has_probabilities) and not is_softmax
+        return bool(self.explainer.tree.bounds_probabilities)
 
     @property
     def n_rows(self) -> int:
@@ -124,15 +122,15 @@ class Scene:
         return self.outcome(values).label
 
     def outcome(self, values: dict[str, Any]) -> Outcome:
-        """What the model says of a row, which may lack numbers."""
+        """What the model says of a row, which may have missing numbers."""
         explainer = self.explainer
         try:
-            source = explainer._aims.locate(values)
+            source = explainer._targets.locate(values)
         except MissingNumbersError as error:
             if explainer._adapter.routes is None:
                 raise
             explainer = explainer._with_gaps(error.names)
-            source = explainer._aims.locate(values)
+            source = explainer._targets.locate(values)
         return self.outcomes(explainer.tree, source.vector[None])[0]
 
     def outcomes(

@@ -13,13 +13,14 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.core.stopping import has_ended, raise_if_stopped
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
-from counterleaf.explorer.session.answers.conflict import find_conflict
+from counterleaf.explorer.session.answers.conflict import broken_rules, find_conflict
 from counterleaf.explorer.session.answers.describe import describe_row, describe_scene, imputed, list_scene
 from counterleaf.explorer.session.answers.front import MAX_POINTS, describe_front
 from counterleaf.explorer.session.answers.goals import Goal, describe_reach, read_goal
 from counterleaf.explorer.session.answers.measures import describe_measure
 from counterleaf.explorer.session.answers.ways import (
     describe_ways,
+    write_already,
     write_failure,
     write_fewer,
     write_proof,
@@ -51,7 +52,7 @@ _MAX_NODES = 200_000  # of one search: a bound on memory that a search of second
 
 
 def open_session(arguments: dict[str, Any]) -> Session:
-    """Open the scenes that the command line names."""
+    """Open the data sets that the command line names."""
     named = ("model", "data", "mnist", "constraints")
     model, data, folder, rules = (None if arguments.get(key) is None else Path(arguments[key]) for key in named)
     shape = arguments.get("shape")
@@ -80,7 +81,7 @@ def _asks(request: type[StrictModel], answer: Callable[[Any], Any]) -> Verb:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Posed:
+class ReadQuestion:
     """A question in the terms of the library: the row, the goal, the arguments of a search, and the settings."""
 
     values: dict[str, Any]
@@ -90,7 +91,7 @@ class Posed:
 
 
 class Session:
-    """Some scenes, and the answers to questions about them, one request at a time."""
+    """Some data sets, and the answers to questions about them, one request at a time."""
 
     def __init__(self, scenes: Sequence[Scene | SceneSource], time_limit: float) -> None:
         self.scenes: dict[str, Scene | SceneSource] = {scene.key: scene for scene in scenes}
@@ -118,12 +119,12 @@ class Session:
         return self._verbs[verb](arguments)
 
     def add(self, scene: Scene) -> None:
-        """Add a scene, or replace the one with the same key."""
+        """Add a data set, or replace the one with the same key."""
         self.remove(scene.key)
         self.scenes[scene.key] = scene
 
     def remove(self, key: str) -> None:
-        """Remove a scene, if there is one with this key, and everything that is known about it."""
+        """Remove a data set, if there is one with this key, and everything that is known about it."""
         self.scenes.pop(key, None)
         self._descriptions.pop(key, None)
         self._last = None
@@ -132,7 +133,7 @@ class Session:
                 del cache[one]
 
     def scene(self, key: str) -> Scene:
-        """The scene with a key; it is loaded first if need be."""
+        """The data set with a key; it is loaded first if need be."""
         if key not in self.scenes:
             raise CounterleafError(f"no scene {key!r}; expected one of {', '.join(self.scenes)}")
         found = self.scenes[key]
@@ -156,7 +157,7 @@ class Session:
         posed = self.posed(question)
         return self._explain(question, posed, **overrides), posed.settings
 
-    def _explain(self, question: Question, posed: Posed, **overrides: Any) -> Explanation:
+    def _explain(self, question: Question, posed: ReadQuestion, **overrides: Any) -> Explanation:
         # two images that differ in one pixel look the same
         distinct = "features" if self.scene(question.scene).shape is None else "leaves"
         more = {"count": question.count, "distinct": distinct, **overrides}
@@ -170,7 +171,7 @@ class Session:
         made: Explainer = _cached(self._explainers, _bounds_key(question), lambda: apply_steps_and_ranges(base, question))
         return made
 
-    def posed(self, question: Question) -> Posed:
+    def posed(self, question: Question) -> ReadQuestion:
         """A question in the terms of the library."""
         scene = self.scene(question.scene)
         settings = list_settings(scene, question)
@@ -184,7 +185,7 @@ class Session:
             "time_limit": self.time_limit,
             "max_nodes": _MAX_NODES,
         }
-        return Posed(values, goal, arguments, settings)
+        return ReadQuestion(values, goal, arguments, settings)
 
     def _answer(self, question: Question) -> dict[str, Any]:
         return self._answered(question)[1]
@@ -198,17 +199,19 @@ class Session:
         conflict = self._conflict(question, answer, posed.settings)
         self._last = question, answer
         source, ways = describe_ways(scene, question, answer)
+        already = write_already(answer, source, lambda: self._broken(question, posed.settings))
         if ways:
-            found = write_sentence(scene, answer, source, ways)
+            found = write_sentence(scene, answer, source, ways, already)
         else:
-            found = write_failure(answer, posed.goal, stopped_after, bool(conflict))
+            found = write_failure(answer, posed.goal, stopped_after, bool(conflict), already)
         out: dict[str, Any] = {
             "status": str(answer.status),
             "source": source,
             "goal": posed.goal.describe(),
             "sentence": found,
+            "already": already,
             "ways": ways,
-            "fewer": write_fewer(answer, question.count),
+            "fewer": write_fewer(scene, answer, question.count),
             "conflict": [
                 {"description": setting.description, "kind": setting.kind, "feature": setting.feature} for setting in conflict
             ],
@@ -232,6 +235,9 @@ class Session:
     def _conflict(self, question: Question, answer: Explanation, settings: list[Setting]) -> list[Setting]:
         return find_conflict(self.explain, self.scene(question.scene).explainer, question, answer, settings)
 
+    def _broken(self, question: Question, settings: list[Setting]) -> list[str]:
+        return [setting.required or "" for setting in broken_rules(self.explain, question, settings)]
+
     def _front(self, question: Question) -> dict[str, Any]:
         """The front without a limit on the number of changes, in about twice the time of an answer."""
         question = question.model_copy(update={"max_changes": None})
@@ -247,9 +253,8 @@ class Session:
         arguments["time_limit"] = self.time_limit / (1 + min(n_changes, MAX_POINTS))
         front = self.explainer(question).explain_front(values, **arguments)
         raise_if_stopped()
-        searches = front.explanations if n_changes <= MAX_POINTS else (*front.explanations, best)
-        stopped = self.time_limit if any(one.status is Status.LIMIT for one in searches) else None
-        return describe_front(scene, question, searches, stopped)
+        stopped = self.time_limit if front.status is Status.LIMIT else None
+        return describe_front(scene, question, front, best, stopped)
 
     def _tree(self, question: Question) -> dict[str, Any]:
         scene = self.scene(question.scene)

@@ -20,7 +20,9 @@ from counterleaf.explorer.session.words import feature_number, label_of, number_
 from counterleaf.question.constraints.functions import allow, between, freeze, max_changes, only_decrease, only_increase
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.costs.terms import L1, L2, Quadratic
+from counterleaf.report.constraint_words import in_words
 from counterleaf.table.features import Categorical, Feature, Numeric
+from counterleaf.table.schema import Schema
 
 _MIXED = 1.0, 1.0  # the factors of L1 and L2 in the mixed cost
 _COUPLING = 4.0  # Q: the cost of a difference between the changes of two neighbours, relative to the cost of a change
@@ -35,6 +37,7 @@ class Setting:
     kind: str  # lock, direction, range, allowed, step, multiplier, max_changes, ink, locked_pixels, margin or required
     feature: str | None = None
     constraint: Constraint | None = None
+    required: str | None = None  # after "your rules also require", if the row itself may break it
 
 
 def list_settings(scene: Scene, question: Question) -> list[Setting]:
@@ -59,8 +62,16 @@ def list_settings(scene: Scene, question: Question) -> list[Setting]:
         description = f"at most {question.max_changes} feature{plural} may change"
         out.append(Setting(description, "max_changes", None, max_changes(question.max_changes)))
     if question.margin:
-        out.append(Setting(f"margin {number_text(question.margin)}", "margin"))
-    return out + [Setting(f"{one}, always required", "required", None, one) for one in scene.constraints]
+        margin = number_text(question.margin)
+        out.append(Setting(f"margin {margin}", "margin", required=f"a safety margin of {margin}"))
+    return out + [_required_setting(one, schema) for one in scene.constraints]
+
+
+def _required_setting(constraint: Constraint, schema: Schema) -> Setting:
+    """A rule of the user in words, "debt must be at most 3,000", and after "require": "debt of at most 3,000"."""
+    text = in_words(constraint, schema)
+    required = text.replace(" must be at ", " of at ").replace(" must not ", " not to ").replace(" must ", " to ")
+    return Setting(f"{text}, always required", "required", None, constraint, required)
 
 
 def _feature_settings(feature: Feature, control: Control) -> list[Setting]:
@@ -82,7 +93,7 @@ def _feature_settings(feature: Feature, control: Control) -> list[Setting]:
         if not isinstance(feature, Numeric):
             raise CounterleafError(f"feature {name!r} is not numeric; only a numeric feature has a step")
         step = with_unit(number_text(control.step), "days" if feature.unit == "date" else feature.unit)
-        out.append(Setting(f"{shown} in steps of {step}", "step", name))
+        out.append(Setting(f"{shown} in steps of {step}", "step", name, required=f"{shown} in steps of {step}"))
     if control.multiplier != 1.0:
         out.append(Setting(f"{shown} costs {number_text(control.multiplier)} times as much", "multiplier", name))
     return out
@@ -98,8 +109,8 @@ def _range_setting(feature: Feature, control: Control) -> Setting:
         ends.append(f"at most {feature_number(feature, plain(control.high))}")
     low = -math.inf if control.low is None else control.low
     high = math.inf if control.high is None else control.high
-    description = f"{label_of(feature)} {' and '.join(ends)}"
-    return Setting(description, "range", feature.name, between(feature.name, low, high))
+    shown, limits = label_of(feature), " and ".join(ends)
+    return Setting(f"{shown} {limits}", "range", feature.name, between(feature.name, low, high), f"{shown} of {limits}")
 
 
 def _allowed_setting(feature: Feature, allowed: list[int]) -> Setting:
@@ -113,7 +124,8 @@ def _allowed_setting(feature: Feature, allowed: list[int]) -> Setting:
     if not values:
         raise CounterleafError(f"feature {name!r} has no allowed value; allow at least one")
     listed = series(list(map(word, values)), "or") if len(values) <= _MAX_LISTED else f"{len(values)} of its values"
-    return Setting(f"{label_of(feature)} limited to {listed}", "allowed", name, allow(name, values))
+    shown = label_of(feature)
+    return Setting(f"{shown} limited to {listed}", "allowed", name, allow(name, values), f"{shown} to be {listed}")
 
 
 def apply_steps_and_ranges(explainer: Explainer, question: Question) -> Explainer:

@@ -1,4 +1,4 @@
-"""A scene from the user's files: a model and a table of rows."""
+"""A data set from the user's files: a model and a table of rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from counterleaf.table.schema import Schema
 def user_scene(
     model: Path, data: Path | None, row: int, shape: tuple[int, int] | None, constraints: Path | None = None
 ) -> Scene:
-    """The scene of a counterleaf JSON file: an explainer, or a plain tree with its data; and of a file of constraints."""
+    """The data set of a counterleaf JSON file: an explainer, or a plain tree with its data; and of a file of constraints."""
     loaded = read_model(model)
     if isinstance(loaded, Explainer):
         explainer, rows = loaded, None if data is None else read_rows(data, loaded.schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from counterleaf.answer.short_numbers import plain
+from counterleaf.answer.short_numbers import plain, round_down
 from counterleaf.answer.text import word
 from counterleaf.table.features import Feature, Numeric, is_missing
 from counterleaf.table.words.values import date_of, grouped
@@ -50,7 +50,7 @@ def value_text(feature: Feature, value: Any) -> str:
 
 
 def filled_text(feature: Numeric, value: float) -> str:
-    """The value that a gap of a feature counts as, which is often a mean, with few digits."""
+    """The value that a missing number counts as, which is often a mean, with few digits."""
     few = f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
     return feature_number(feature, plain(few))
 
@@ -76,6 +76,15 @@ def percent(share: float) -> str:
     hundredths = 100.0 * share
     near_end = hundredths < 9.95 or 99.0 < hundredths < 100.0
     return f"{plain(f'{hundredths:.1f}' if near_end else f'{hundredths:.0f}')} %"
+
+
+def percent_at_most(share: float) -> str:
+    """A share in percent with two digits, rounded up.
+
+    >>> percent_at_most(0.714), percent_at_most(0.000349)
+    ('72 %', '0.035 %')
+    """
+    return f"{plain(-round_down(-100.0 * share, 2))} %"
 
 
 def percent_apart(share: float, ends: Sequence[float | None]) -> str:

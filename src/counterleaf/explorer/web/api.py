@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from counterleaf.explorer.session.question import ExportRequest, Key, Name, PlaneRequest, Question
+from counterleaf.explorer.session.question import ExportRequest, Key, Name, PlaneRequest, Question, StrictModel
 from counterleaf.explorer.session.rows.requests import (
     ColumnsRequest,
     EffortsRequest,
@@ -26,6 +26,16 @@ from counterleaf.explorer.web.body import StrictRequest
 from counterleaf.explorer.web.refusal import Refusal, Reply
 
 Row = Annotated[int, Path(ge=0, le=10**9)]
+_BODIES: dict[str, type[StrictModel]] = {  # of the POST requests that are passed to the solver, by verb
+    **dict.fromkeys(("answer", "front", "tree", "check"), Question),
+    "plane": PlaneRequest,
+    "export": ExportRequest,
+    "columns": ColumnsRequest,
+    "efforts": EffortsRequest,
+    "groups": GroupsRequest,
+    "open": OpenRequest,
+    "rows": RowsRequest,
+}
 CLIENT_CLOSED = 499  # the status for a client that closed the connection; nobody reads it
 
 
@@ -92,60 +102,21 @@ def make_api(solver: Answerer, access: Access) -> APIRouter:
     ) -> Response:
         return await ask(request, "find", {"scene": scene, "start": start, "direction": int(direction), "label": label})
 
-    @api.post("/answer")
-    async def answer(request: Request, question: Question) -> Response:
-        return await ask(request, "answer", question.model_dump())
+    def answers(verb: str, kind: type[StrictModel]) -> Callable[..., Coroutine[Any, Any, Response]]:
+        async def route(request: Request, body: StrictModel) -> Response:
+            return await ask(request, verb, body.model_dump())
 
-    @api.post("/front")
-    async def front(request: Request, question: Question) -> Response:
-        return await ask(request, "front", question.model_dump())
+        route.__annotations__["body"] = kind  # FastAPI reads the type of the body there
+        return route
 
-    @api.post("/tree")
-    async def tree(request: Request, question: Question) -> Response:
-        return await ask(request, "tree", question.model_dump())
-
-    @api.post("/check")
-    async def check(request: Request, question: Question) -> Response:
-        return await ask(request, "check", question.model_dump())
-
-    @api.post("/plane")
-    async def plane(request: Request, plane: PlaneRequest) -> Response:
-        return await ask(request, "plane", plane.model_dump())
-
-    @api.post("/export")
-    async def export(request: Request, export: ExportRequest) -> Response:
-        return await ask(request, "export", export.model_dump())
+    for verb, kind in _BODIES.items():
+        api.add_api_route(f"/{verb}", answers(verb, kind), methods=["POST"], name=verb)
 
     @api.post("/link")
     async def link() -> Response:
         return Reply({"token": access.link_token})
 
-    _add_row_routes(api, ask)
     return api
-
-
-def _add_row_routes(api: APIRouter, ask: Callable[[Request, str, dict[str, Any]], Coroutine[Any, Any, Response]]) -> None:
-    """Add the routes about all rows, and those that open models and rows."""
-
-    @api.post("/columns")
-    async def columns(request: Request, columns: ColumnsRequest) -> Response:
-        return await ask(request, "columns", columns.model_dump())
-
-    @api.post("/efforts")
-    async def efforts(request: Request, efforts: EffortsRequest) -> Response:
-        return await ask(request, "efforts", efforts.model_dump())
-
-    @api.post("/groups")
-    async def groups(request: Request, groups: GroupsRequest) -> Response:
-        return await ask(request, "groups", groups.model_dump())
-
-    @api.post("/open")
-    async def open_model(request: Request, model: OpenRequest) -> Response:
-        return await ask(request, "open", model.model_dump())
-
-    @api.post("/rows")
-    async def open_rows(request: Request, rows: RowsRequest) -> Response:
-        return await ask(request, "rows", rows.model_dump())
 
 
 def make_page() -> APIRouter:

@@ -17,12 +17,13 @@ MAX_CONNECTIONS = 200  # a new one replaces the one that has waited longest for 
 class TimedConnection(H11Protocol):
     """A connection that ends if its client takes too long."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         super().connection_made(transport)
         self._start_clock()
         self._timer = self.loop.call_later(TIME, self._check_clock)
         if len(self.connections) > MAX_CONNECTIONS:
-            idle = [one for one in self.connections if isinstance(one, TimedConnection) and one._waits_for_client()]
+            waiting = [one for one in self.connections if isinstance(one, TimedConnection) and one._waits_for_client()]
+            idle = [one for one in waiting if not one.transport.is_closing()]  # not one that made room for another of a burst
             min(idle, key=lambda one: one._waiting_since).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, real_array
 from counterleaf.model.ensembles.ensemble_json import arguments, ensemble_in, ensemble_out
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.tree import Tree
@@ -72,6 +72,9 @@ class Ensemble:
     gap_column: Array | None = field(default=None, repr=False)
     subsets: Mapping[int, Array] = field(default_factory=dict, repr=False)
 
+    is_one_tree: ClassVar[bool] = False
+    outputs: ClassVar[None] = None  # no single leaf computes what the ensemble predicts
+
     @property
     def is_regression(self) -> bool:
         """Whether the ensemble predicts numbers instead of classes."""
@@ -106,6 +109,11 @@ class Ensemble:
         """Whether the scores have probabilities."""
         return not self.is_regression and self.scoring.link in ("share", "logistic", "softmax")
 
+    @property
+    def bounds_probabilities(self) -> bool:
+        """Whether a target may bound the probability of a class; a softmax of several sums has no such targets."""
+        return self.has_probabilities and self.scoring.link != "softmax"
+
     @functools.cached_property
     def rounding(self) -> float:
         """A bound on the difference between the scores and the same sums in any other order.
@@ -123,6 +131,24 @@ class Ensemble:
         else:
             total += self.n_trees * float(size.max(initial=0.0))
         return 2.02 * (self.n_trees + 3) * unit * total / self.scoring.divisor
+
+    @property
+    def subset_columns(self) -> list[tuple[int, Array]]:
+        """The column of each split on category codes, and the codes that go right."""
+        weights = self.splits.weights
+        return [(int(weights.indices[weights.indptr[k]]), codes) for k, codes in self.subsets.items()]
+
+    def as_tree(self) -> Tree:
+        """Return the splits of an ensemble of one tree, without splits on category codes, as a Tree with the same nodes.
+
+        Its leaves hold nothing: what they add to the scores is in ``value``.
+        """
+        inner, n = np.flatnonzero(self.left >= 0), len(self.left)
+        split, bias = self.split[inner], np.zeros(n)
+        bias[inner] = self.splits.bias[split]
+        picked = self.splits.weights[split.tolist()]
+        weights = CSR.from_entries(inner[picked.rows], picked.indices, picked.data, (n, self.n_features))
+        return Tree(self.left, self.right, weights, bias, np.zeros(n, int), closed=self.splits.closed, dtype=self.dtype)
 
     def goes_right(self, rows: Array) -> Array:
         """Return for each row and each split of the catalogue whether the row goes right there.
@@ -240,7 +266,7 @@ class Ensemble:
         (n, K) array
             The scores.
         """
-        X = np.ascontiguousarray(rows, dtype=np.float64)
+        X = np.ascontiguousarray(real_array(rows, "rows", "a table of numbers"))
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise CounterleafError(f"rows have shape {X.shape}; the ensemble needs (rows, {self.n_features})")
         if not np.isfinite(X).all() and (self.gap_right is None or np.isinf(X).any()):
@@ -249,7 +275,10 @@ class Ensemble:
 
     def predict(self, rows: Any) -> Array:
         """Return the label of each row, or its value for regression."""
-        scores = self.scores(rows)
+        return self.predicted(self.scores(rows))
+
+    def predicted(self, scores: Array) -> Array:
+        """Return the label, or the value for regression, that the scores of each row mean."""
         return self.scoring.values(scores) if self.is_regression else np.asarray(self.classes[self.scoring.decide(scores)])
 
     def predict_proba(self, rows: Any) -> Array:

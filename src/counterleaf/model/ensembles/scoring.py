@@ -83,6 +83,13 @@ class Scoring:
             return np.asarray(scores.argmax(axis=1))
         return (scores[:, 0] >= self.cut).astype(np.int64)
 
+    def lead(self, scores: Array) -> Array:
+        """Return how far the scores of each row are from those of another class."""
+        if self.kind == "largest" and scores.shape[1] > 1:
+            top = np.sort(scores, axis=1)
+            return np.asarray(top[:, -1] - top[:, -2])
+        return np.asarray(np.abs(scores[:, 0] - self.cut))
+
     def values(self, scores: Array) -> Array:
         """Return the number that the model predicts for each row."""
         return self.linked(scores[:, 0])

@@ -51,23 +51,13 @@ def check(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | N
     for k in () if study is None else study.whole:
         for line in codes:
             line[k] = math.floor(line[k])
-    features = probe.features
-    rows = [
-        [c if isinstance(f, Numeric) else (*f.values, None)[int(c)] for f, c in zip(features, line, strict=True)]
-        for line in codes
-    ]
+    rows = probe.rows_of(codes)
     seen = probing.dense(probing.transform(probe.found.steps, frame_of(rows, probe.found, probe.data)))
     fit = np.flatnonzero(~(np.abs(seen) > _NARROW).any(axis=1))
     if not len(fit):
         return
     made = probing.transform(probe.found.steps, frame_of([rows[r] for r in fit], probe.found, probe.data))
-    fitting = np.array(codes)[fit]
-    x = np.zeros((len(fit), probe.schema.width))
-    for k, (start, feature) in enumerate(zip(probe.starts, features, strict=True)):
-        if isinstance(feature, Numeric):
-            x[:, start] = fitting[:, k]
-        elif start >= 0:  # otherwise the pipeline drops it
-            x[np.arange(len(fit)), start + fitting[:, k].astype(int)] = 1.0
+    x = probe.variables_of(np.array(codes)[fit])
     reached = probing.leaves(probe.found.tree, made) if exact else None
     if reached is not None:
         same = origin[tree.apply(x)] == reached

@@ -101,7 +101,7 @@ def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
     >>> folded.tree.predict([[2.999], [3.001]]).tolist()
     [0, 1]
     """
-    found = pipeline if isinstance(pipeline, Survey) else survey(pipeline)
+    found = pipeline if isinstance(pipeline, Survey) else survey(pipeline, table=probing.table_of(data, schema, True))
     probe = Probe(found, schema, data)
     if found.columns is None:
         probe.settle()

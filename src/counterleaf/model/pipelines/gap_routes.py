@@ -1,4 +1,4 @@
-"""Where a pipeline sends rows that lack a number, by sending such rows through its steps."""
+"""Where a pipeline sends rows with a missing number, by sending such rows through its steps."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def probe_column_routes(probe: Probe, column: Array, right: Callable[[Array, Arr
 
 
 class _Missing:
-    """What a pipeline makes of rows that lack one number.
+    """What a pipeline makes of rows with one missing number.
 
     Parameters
     ----------

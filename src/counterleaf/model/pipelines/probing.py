@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,26 @@ import numpy as np
 from counterleaf.errors import CounterleafError, some
 from counterleaf.model.cuts import number_at, rank_of
 from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.pipelines.steps import Survey
+from counterleaf.model.pipelines.steps import UNFITTED, Survey
 from counterleaf.model.tree import Tree
-from counterleaf.table.features import Categorical, Feature, Numeric
-from counterleaf.table.frames import cells_of, columns, is_frame, make_frame, select
+from counterleaf.table.features import Categorical, Feature, Numeric, Ordinal
+from counterleaf.table.frames import (
+    cells_of,
+    column_names,
+    columns,
+    copy_of,
+    is_frame,
+    make_frame,
+    matrix_of,
+    select,
+    take,
+    with_columns,
+)
 from counterleaf.table.row_types import repeat_row, table_like
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array, is_missing
 
+_ENOUGH = 50  # rows of the data to compare
 TOP = 2.0**500  # far beyond any table, and still finite when scaled up or down
 
 
@@ -79,6 +92,23 @@ class Probe:
         """Return the usual row with another value in column ``k``."""
         return [*self.usual[:k], value, *self.usual[k + 1 :]]
 
+    def rows_of(self, codes: list[list[float]]) -> list[list[Any]]:
+        """Return the rows with these codes: a number, or the place of a value, and of a missing one after the last."""
+        return [
+            [c if isinstance(f, Numeric) else (*f.values, None)[int(c)] for f, c in zip(self.features, line, strict=True)]
+            for line in codes
+        ]
+
+    def variables_of(self, codes: Array) -> Array:
+        """Return rows of codes as variables of the schema."""
+        x = np.zeros((len(codes), self.schema.width))
+        for k, (start, feature) in enumerate(zip(self.starts, self.features, strict=True)):
+            if isinstance(feature, Numeric):
+                x[:, start] = codes[:, k]
+            elif start >= 0:  # otherwise the pipeline drops it
+                x[np.arange(len(codes)), start + codes[:, k].astype(int)] = 1.0
+        return x
+
     def encode(self, rows: list[list[Any]]) -> tuple[Array, Array | None]:
         """Return what the tree sees of the rows, and the leaves that they reach if the model numbers them."""
         made = transform(self.found.steps, frame_of(rows, self.found, self.data))
@@ -116,15 +146,36 @@ class Probe:
             try:
                 made, _ = self.encode([row])
             except Exception as problem:  # the next row may do better
+                if type(problem).__name__ == "NotFittedError":
+                    raise CounterleafError(UNFITTED) from None
                 error = error or problem
                 continue
             if np.isfinite(made).all():
                 self.usual = row
                 return
         reason = "they make NaN or infinity of it" if error is None else _first_line(error)
+        title = ", ".join(dict.fromkeys(type(step).__name__ for step in self.found.probed))
+        if error is not None and self._takes(slice(0, None)):
+            alone = self._takes(slice(0, 1))
+            fails = "made-up rows like those of the data" if alone else "a row of the data alone"
+            needs = "read nothing but the values of a row" if alone else "treat each row alone"
+            instead = "not its index or the width of its numbers" if alone else "as OneHotEncoder does in place of get_dummies"
+            raise CounterleafError(
+                f"the steps of the pipeline ({title}) fail on {fails} ({reason}); expected steps that {needs}, {instead}"
+            )
         raise CounterleafError(
             f"the steps of the pipeline fail on every row that was tried ({reason}); pass data= with typical rows"
         )
+
+    def _takes(self, rows: slice) -> bool:
+        """Whether the pipeline takes some rows of the data as they are."""
+        if self.data is None:
+            return False
+        try:
+            leaves(self.found.tree, transform(self.found.steps, copy_of(take(self.data, rows))))
+        except Exception:  # a step may raise anything
+            return False
+        return True
 
     def _candidates(self) -> Iterator[list[Any]]:
         """Yield rows that the pipeline may accept."""
@@ -137,7 +188,7 @@ class Probe:
                 value: Any = table[name][r] if name in table else None
                 if isinstance(feature, Numeric):
                     row[k] = value if is_missing(value) else float(value)
-                elif value in feature.values:
+                elif is_missing(value) or value in feature.values:
                     row[k] = value
             if not any(map(is_missing, row)):
                 yield row
@@ -179,6 +230,13 @@ class Probe:
                 out[k].append(self._try(k, None))
         return {k: np.array(lines) for k, lines in out.items() if not isinstance(self.features[k], Numeric)}
 
+    def takes(self, k: int, value: Any) -> bool:
+        """Return whether the pipeline takes a value in a column."""
+        with contextlib.suppress(CounterleafError):
+            self._try(k, value)
+            return True
+        return False
+
     def _try(self, k: int, value: Any) -> Array:
         """Return what the tree sees of one value, or raise an error that names the value."""
         rows = frame_of([self.row(k, value)], self.found, self.data)
@@ -218,6 +276,37 @@ class Probe:
         return out
 
 
+def without_refused(schema: Schema, found: Survey, data: Any) -> Schema:
+    """Return a schema inferred from data without the categories that the pipeline refuses: it was not fitted on them.
+
+    A model that takes categories as they are would accept a level that no row of the data has, and never saw it.
+    """
+    finite = {feature.name: feature for feature in schema if not isinstance(feature, Numeric)}
+    unknown = {name: set(finite[name].values) - set(known) for name, known in found.known.items() if name in finite}
+    unseen = {}
+    if found.codes is not None:
+        levels = {
+            name: set(f.values)
+            for name, f in finite.items()
+            if isinstance(f, Ordinal) and (name in found.known or found.columns is None)
+        }
+        unseen = {name: levels[name] - set(cells_of(column)) for name, column in columns(data) if name in levels}
+    if not any(unknown.values()) and not any(unseen.values()):
+        return schema
+    probe = Probe(found, schema, data)
+    if found.columns is None:
+        probe.settle()
+    features = list(schema)
+    for k, name in enumerate(found.names):
+        refused = {value for value in unknown.get(name, ()) if not probe.takes(k, value)} | unseen.get(name, set())
+        if refused:
+            old: Any = schema.features[schema.index(name)]
+            kind = Ordinal if isinstance(old, Ordinal) else Categorical
+            kept = [value for value in old.values if value not in refused]
+            features[schema.index(name)] = kind(name, kept, missing=old.missing)
+    return replace(schema, features=features)
+
+
 def frame_of(rows: list[list[Any]], survey: Survey, data: Any) -> Any:
     """Return rows of raw values, in the order of ``survey.names``, as a table that the pipeline accepts, like ``data``."""
     by_column = [[row[k] for row in rows] for k in range(len(survey.names))]
@@ -234,10 +323,10 @@ def transform(steps: Sequence[Any], rows: Any) -> Any:
 
 
 def dense(rows: Any) -> Array:
-    """Return a frame, array or sparse matrix as float64."""
+    """Return a frame, array or sparse matrix as float64, the missing cells of nullable columns as NaN."""
     if hasattr(rows, "toarray"):
         rows = rows.toarray()
-    return np.asarray(rows, dtype=np.float64)
+    return matrix_of(rows)
 
 
 def leaves(model: Any, rows: Any) -> Array | None:
@@ -361,3 +450,32 @@ def matching_columns(data: Any, found: Survey) -> Any:
             f"pass data[list(model.feature_names_in_)]"
         )
     return select(data, fitted)
+
+
+def table_of(data: Any, schema: Schema | None, named: bool) -> tuple[list[str], bool] | None:
+    """Return the columns of a table and whether they have names: those of the data, else those of the schema."""
+    if data is not None:
+        return [name for name, _ in columns(data)], is_frame(data)
+    return None if schema is None else (list(schema.columns or schema.names), named)
+
+
+def reads_more(model: Any, found: Survey, data: Any) -> bool:
+    """Whether a pipeline, given all columns of a frame, predicts otherwise than from those that its first step names."""
+    if not (found.named and is_frame(data)) or set(column_names(data)) <= set(found.names):
+        return False
+    rows = take(data, slice(0, _ENOUGH))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            whole = np.asarray(model.predict(rows))
+        except Exception:  # it refuses other columns
+            return False
+        try:
+            return not np.array_equal(whole, np.asarray(model.predict(with_columns(rows, found.names, _absent))))
+        except Exception:  # it needs them
+            return True
+
+
+def _absent(name: str) -> float:
+    """Return the value of a column that is not there and that the pipeline drops."""
+    return 0.0

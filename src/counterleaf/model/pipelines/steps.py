@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,11 +17,12 @@ from counterleaf.model.readers.table import category_columns, read_model
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import Rescale, around, innermost, is_pipeline, is_sampler, unwrap
 from counterleaf.table.features import Categorical, is_missing
+from counterleaf.table.frames import copy_of, is_frame
 from counterleaf.table.schema import Schema
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
-_UNFITTED = "this Pipeline is not fitted; call fit first"
+UNFITTED = "this Pipeline is not fitted; call fit first"
 _MIXERS = ("PolynomialFeatures", "Normalizer", "KNNImputer", "IterativeImputer")
 
 
@@ -91,6 +94,8 @@ class Survey:
         The pipeline itself.
     codes : CategoryCodes or None
         The codes of the categories that the model takes as they are; None if it takes numbers only.
+    ignored : frozenset of str
+        The unused columns that the steps must be seen to ignore: no feature can be made of them.
     """
 
     names: list[str]
@@ -110,9 +115,20 @@ class Survey:
     statistics: Mapping[str, list[Any]] = field(repr=False)
     source: Any = field(default=None, repr=False)
     codes: CategoryCodes | None = field(default=None, repr=False)
+    ignored: frozenset[str] = frozenset()
+
+    def leaving(self, names: frozenset[str]) -> Survey:
+        """Return the same survey if the steps ignore some more columns, which is still to be seen."""
+        return replace(self, unused=self.unused | names, ignored=names)
 
 
-def survey(pipeline: Any, bare: bool = False, names: Sequence[Any] | None = None) -> Survey:
+def survey(
+    pipeline: Any,
+    bare: bool = False,
+    names: Sequence[Any] | None = None,
+    table: tuple[list[str], bool] | None = None,
+    data: Any = None,
+) -> Survey:
     """Walk through the steps of a fitted pipeline and find where each column of its tree comes from.
 
     Parameters
@@ -123,6 +139,10 @@ def survey(pipeline: Any, bare: bool = False, names: Sequence[Any] | None = None
         Whether to take a model without a pipeline for a pipeline without steps.
     names : sequence, optional
         The names of its columns, if they differ from those that it keeps.
+    table : (list of str, bool), optional
+        The columns of the data and whether they have names, for a first step that does not name its columns.
+    data : DataFrame or array-like, optional
+        A table that the pipeline takes, for categories that the model itself does not tell.
 
     Returns
     -------
@@ -150,12 +170,13 @@ def survey(pipeline: Any, bare: bool = False, names: Sequence[Any] | None = None
     if not bare and not ends_in_pipeline(pipeline):
         raise CounterleafError(f"got a {type(pipeline).__name__}; expected a fitted scikit-learn Pipeline")
     *front, (label, core) = list(_unwrapped("", pipeline)) or [("", None)]
-    tree, model = _tree(label, core), innermost(core)
-    entry = next((step for _, step in front if _width(step) is not None), model)
-    width = _width(entry) or tree.n_features
-    named = [str(name) for name in (names_of(entry) if names is None else names)]
-    notes = _Notes(named or [f"x{k}" for k in range(width)])
-    columns: Columns = [Column(k) for k in range(width)]
+    data = _made(front, data) if _takes_data(core) or not front else None  # as the model sees it
+    tree, model = _tree(label, core, data), innermost(core)
+    first, entry = front[0] if front else (label, model)
+    own = names_of(entry) if names is None else names
+    known, named = _raw_columns(first, entry if front else tree, own, table)
+    notes = _Notes(known)
+    columns: Columns = [Column(k) for k in range(len(known))]
     for step_label, step in front:
         columns = _walk(step_label, step, columns, notes)
     if isinstance(columns, list) and len(columns) != tree.n_features:
@@ -163,14 +184,15 @@ def survey(pipeline: Any, bare: bool = False, names: Sequence[Any] | None = None
             f"the steps make {len(columns)} columns but the tree takes {tree.n_features}; fit the pipeline as a whole"
         )
 
-    codes = _native(model, tree, columns, notes) if isinstance(tree, Ensemble) else None
+    hashed = type(model).__module__.startswith("catboost")  # it tells the sides of the categories of the data only
+    codes = _native(category_columns(model, tree, data), hashed, columns, notes) if isinstance(tree, Ensemble) else None
 
     def by_name(found: dict[int, Any]) -> dict[str, Any]:
         return {notes.names[k]: value for k, value in sorted(found.items())}
 
     return Survey(
         names=notes.names,
-        named=bool(named),
+        named=named,
         finite=frozenset(notes.names[k] for k in notes.finite),
         unused=frozenset(notes.names) - {notes.names[k] for k in _raws(columns)},
         known=by_name(notes.known),
@@ -189,9 +211,22 @@ def survey(pipeline: Any, bare: bool = False, names: Sequence[Any] | None = None
     )
 
 
-def _native(model: Any, ensemble: Ensemble, columns: Columns, notes: _Notes) -> CategoryCodes | None:
+def _raw_columns(label: str, step: Any, own: Sequence[Any], table: tuple[list[str], bool] | None) -> tuple[list[str], bool]:
+    """Return the columns that the first step takes, its ``own`` or those of the data, and whether they have names."""
+    width = _width(step)
+    if len(own):
+        return [str(name) for name in own], True
+    if width is not None:
+        return table[0] if table is not None and len(table[0]) == width else [f"x{k}" for k in range(width)], False
+    if type(step).__module__.startswith("sklearn."):
+        _check_fitted(step)
+    if table is None:
+        raise CounterleafError(f"{_title(label, step)} does not tell which columns it takes; pass data= with typical rows")
+    return table
+
+
+def _native(found: dict[int, list[Any]], closed: bool, columns: Columns, notes: _Notes) -> CategoryCodes | None:
     """Note the raw columns whose categories the model takes as they are; None if there are none."""
-    found = category_columns(model, ensemble)
     known = dict(enumerate(columns)) if isinstance(columns, list) else {}
     for column, categories in ((known[j], categories) for j, categories in found.items() if j in known):
         if column.scaled:
@@ -200,7 +235,7 @@ def _native(model: Any, ensemble: Ensemble, columns: Columns, notes: _Notes) -> 
             notes.finite.add(column.raw)
         else:
             _note_categories([column], [categories], notes)
-    return CategoryCodes(found) if found else None
+    return CategoryCodes(found, closed) if found else None
 
 
 def names_of(model: Any) -> list[Any]:
@@ -258,16 +293,34 @@ def _unwrapped(label: str, step: Any) -> Iterator[tuple[str, Any]]:
     yield last, around(step, core)
 
 
-def _tree(label: str, model: Any) -> Tree | Ensemble:
+def _tree(label: str, model: Any, data: Any) -> Tree | Ensemble:
     if model is None:
         raise CounterleafError("the pipeline has no steps; expected it to end with a decision tree")
     try:
-        return read_model(model)
+        return read_model(model, data)
     except CounterleafError as error:
         if "is not fitted" in str(error):
-            raise CounterleafError(_UNFITTED) from None
+            raise CounterleafError(UNFITTED) from None
         bare = innermost(model)
         raise _refusal(label, bare, str(error).removeprefix(f"cannot read a {type(bare).__name__}: ")) from None
+
+
+def _takes_data(core: Any) -> bool:
+    """Whether a model may leave it to the data which columns hold categories, and which."""
+    return type(innermost(core)).__module__.partition(".")[0] in ("catboost", "lightgbm", "xgboost")
+
+
+def _made(front: list[tuple[str, Any]], data: Any) -> Any:
+    """Return the table that the steps make of the data; None if they fail, which is found out later, or make no frame."""
+    if not front or data is None:
+        return data
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = copy_of(data)  # a step may write to what it is given
+        for _, step in front:
+            data = step.transform(data)
+        return data if is_frame(data) else None
+    return None
 
 
 def _raws(columns: Columns) -> frozenset[int]:
@@ -302,10 +355,10 @@ def _walk(label: str, step: Any, columns: Columns, notes: _Notes) -> Columns:
     if kind == "FeatureUnion":
         parts = [(name, part, columns) for name, part in step.transformer_list]
         return _side_by_side(label, parts, step.transformer_weights, notes)
-    if kind != "FunctionTransformer":
+    if kind and kind != "FunctionTransformer":  # a step of another library need not have anything to fit
         _check_fitted(step)
     width = _width(step)
-    if isinstance(columns, list) and width is not None and len(columns) != width:
+    if kind and isinstance(columns, list) and width is not None and len(columns) != width:
         raise CounterleafError(
             f"{_title(label, step)} was fitted on {width} columns but gets {len(columns)}; fit the pipeline as a whole"
         )
@@ -422,4 +475,4 @@ def _check_fitted(step: Any) -> None:
     try:
         check_is_fitted(step)
     except NotFittedError:
-        raise CounterleafError(_UNFITTED) from None
+        raise CounterleafError(UNFITTED) from None

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, some
-from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.pipelines.probing import TOP, Probe, first_between, frame_of
 from counterleaf.table.features import Numeric
-from counterleaf.table.frames import columns, numbers_of
+from counterleaf.table.frames import cells_of, columns, numbers_of, take
 from counterleaf.types import Array
 
 _NARROW = float(np.finfo(np.float32).max)  # scikit-learn's trees refuse larger numbers
@@ -52,7 +51,7 @@ class Study:
 
     def __init__(self, probe: Probe, seen: dict[int, Array]) -> None:
         self.probe, self.seen, read = probe, seen, probe.found.read
-        tree = read.splits if isinstance(read, Ensemble) else read
+        tree = read.splits
         self.usual = probe.encode([probe.usual])[0][0]
         if len(self.usual) != tree.n_features:
             raise CounterleafError(
@@ -110,7 +109,12 @@ class Study:
             self.domains[k] = (low if -low < _ENDLESS else -np.inf, high if high < _ENDLESS else np.inf)
 
     def _fine(self, made: Array) -> Array:
-        return np.asarray((np.isfinite(made) & (np.abs(made) <= self.limit)).all(axis=1))
+        """Return which rows are finite; a number without a category has the code of a missing value, and fails in no step."""
+        codes = self.probe.found.codes
+        fits = np.isfinite(made) & (np.abs(made) <= self.limit)
+        coded = [] if codes is None else [j for j, listed in codes.categories.items() if listed]
+        fits[:, coded] |= np.isnan(made[:, coded])
+        return np.asarray(fits.all(axis=1))
 
     def _merge(self, k: int, x: Array, made: Array, more: Array) -> tuple[Array, Array]:
         """Return numbers and what the tree sees of them, with more numbers among them."""
@@ -169,9 +173,9 @@ class Study:
             there = (self.x[k] >= low) & (self.x[k] <= high)
             inside = self._merge(k, self.x[k][there], self.made[k][there], np.array([low, high]))
             x, made, steps, curves = self._judge(k, *inside, mine)
-            whole = feature.integer and high - low <= _MOST_NUMBERS and feature.name not in self.probe.found.statistics
-            if curves and whole:
-                x = np.arange(np.ceil(low), np.floor(high) + 1)
+            if curves and feature.integer and high - low <= _MOST_NUMBERS:
+                fills = np.array(self.probe.found.statistics.get(feature.name, []), float)  # they need not be whole
+                x = np.union1d(np.arange(np.ceil(low), np.floor(high) + 1), fills[(fills >= low) & (fills <= high)])
                 made = self.probe.safely(k, x)
                 steps, curves = set(mine), set()
                 self.whole.add(k)
@@ -253,7 +257,10 @@ class Study:
                 row[k] = values[pick]
         try:
             self.rows_made = probe.seen(frame_of(rows, probe.found, probe.data))
+            self._check_ignored(rows)
             halves = [probe.seen(frame_of(half, probe.found, probe.data)) for half in (rows[: _ROWS // 2], rows[_ROWS // 2 :])]
+        except CounterleafError:
+            raise
         except Exception as error:
             line = str(error).strip().split("\n")[0]
             raise CounterleafError(f"the steps of the pipeline ({self.title}) fail on made-up rows: {line}") from None
@@ -275,6 +282,21 @@ class Study:
                 if not np.allclose(found, expected, rtol=1e-12, atol=1e-300, equal_nan=True):
                     raise self.mixed(probe.raws[j])
                 self.loose.add(j)
+
+    def _check_ignored(self, rows: list[list[Any]]) -> None:
+        """Raise an error if a column of which no feature can be made changes what the steps make of the random rows."""
+        probe, rng = self.probe, np.random.default_rng(2)
+        for k, name in enumerate(probe.found.names):
+            if name not in probe.found.ignored:
+                continue
+            column = dict(columns(probe.data))[name]
+            cells = cells_of(take(column, rng.integers(0, len(column), len(rows))))
+            others = [[*row[:k], cell, *row[k + 1 :]] for row, cell in zip(rows, cells, strict=True)]
+            if not np.array_equal(probe.seen(frame_of(others, probe.found, probe.data)), self.rows_made, equal_nan=True):
+                raise CounterleafError(
+                    f"column {name!r} of the data holds {column.dtype}, and the steps of the pipeline ({self.title}) read it; "
+                    f"expected numbers or categories: convert it beforehand"
+                )
 
     def _common(self, k: int) -> Array:
         """Return the positions of numbers that are as large as those of the data."""

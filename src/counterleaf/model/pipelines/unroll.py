@@ -74,11 +74,6 @@ def unroll(tree: Tree, pieces: dict[int, Pieces], forms: dict[int, list[Form]], 
     fixed : dict
         The splits that send every row the same way: whether to the right.
 
-    Returns
-    -------
-    Unrolled
-        The nodes.
-
     Raises
     ------
     CounterleafError

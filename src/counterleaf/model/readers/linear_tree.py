@@ -10,28 +10,13 @@ import numpy as np
 from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import cuts, first_number
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.readers import linear
-from counterleaf.model.readers.leaf_probes import NARROW_CLOSE, NARROW_GUARD, Gaps, Reads, quiet, random_rows, rows_at_splits
+from counterleaf.model.readers.scikit import linear
+from counterleaf.model.readers.shared.leaf_probes import NARROW_CLOSE, NARROW_GUARD, quiet, random_rows, rows_at_splits
+from counterleaf.model.readers.shared.reader import Reader
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
-READS: Reads = (("lineartree.", ("LinearTreeClassifier", "LinearTreeRegressor")),)
 _NEVER = 1e6  # how far below the others the output of a class is that a leaf does not have
-
-
-def guard(model: Any) -> float:
-    """Return the guard of sums in float32."""
-    return NARROW_GUARD
-
-
-def as_model(model: Any) -> Any:
-    """Return the model itself, which predicts from arrays and tables."""
-    return model
-
-
-def gaps(model: Any) -> Gaps | None:
-    """Return None: these trees refuse missing numbers."""
-    return None
 
 
 @dataclass
@@ -203,3 +188,8 @@ def _check(model: Any, tree: Tree, kind: str) -> None:
 
 def _unlike(kind: str) -> CounterleafError:
     return CounterleafError(f"this {kind} does not predict as its leaves say; report the version of linear-tree")
+
+
+READER = Reader(
+    classes=(("lineartree.", ("LinearTreeClassifier", "LinearTreeRegressor")),), tree=read, guard=lambda model: NARROW_GUARD
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,30 +11,20 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, flat, not_installed
 from counterleaf.model.cuts import cuts
-from counterleaf.model.outputs import Outputs
-from counterleaf.model.readers.leaf_probes import Box, Gaps, Reads, at_leaves, quiet, rows_at_splits
+from counterleaf.model.readers.shared.leaf_probes import Box, at_leaves, quiet, rows_at_splits
+from counterleaf.model.readers.shared.one_tree import with_classes, with_values
+from counterleaf.model.readers.shared.reader import Reader
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
-READS: Reads = (("onnx.", ("ModelProto",)), ("counterleaf.model.readers.onnx_trees", ("OnnxModel",)))
 _NODES = 50_000  # of the tree that several trees are merged into
 _CLOSED = {"BRANCH_LEQ": "left", "BRANCH_GT": "left", "BRANCH_LT": "right", "BRANCH_GTE": "right"}
-
-
-def guard(model: Any) -> float:
-    """Return 0: every split tests one column."""
-    return 0.0
 
 
 def as_model(model: Any) -> Any:
     """Return a model that predicts with onnxruntime."""
     return model if isinstance(model, OnnxModel) else OnnxModel(model)
-
-
-def gaps(model: Any) -> Gaps | None:
-    """Return None: missing numbers are not read from ONNX models."""
-    return None
 
 
 class OnnxModel:
@@ -133,22 +124,16 @@ def read(model: Any) -> Tree:
     trees = _trees(real)
     splits = trees[0] if len(trees) == 1 else _merged(trees, "ONNX model")
     leaves, labels = at_leaves(splits, real.predict)
-    n = splits.n_nodes
     if labels.ndim != 1:
         raise CounterleafError(f"this ONNX model has {labels.shape[1]} outputs; expected one")
     rows, _ = rows_at_splits(splits)
     if not hasattr(real, "classes_"):
-        values = np.zeros((n, 1))
-        values[leaves, 0] = labels
-        tree = replace(splits, value=None, classes=None, outputs=Outputs("value", values))
+        tree = with_values(splits, leaves, labels)
     else:
-        place = {label: k for k, label in enumerate(real.classes_.tolist())}
-        shares, value = np.zeros((n, len(place))), np.zeros(n, int)
-        value[leaves] = [place[label] for label in labels.tolist()]
-        leaves, shares[leaves] = at_leaves(splits, real.predict_proba)
-        sound = ((shares >= 0) & (shares <= 1)).all()  # otherwise they are scores
-        outputs = Outputs("probability", shares) if sound else None
-        tree = replace(splits, value=value, classes=real.classes_, outputs=outputs)
+        shares = at_leaves(splits, real.predict_proba)[1]
+        tree = with_classes(splits, leaves, labels, shares, real.classes_)
+        if not ((shares >= 0) & (shares <= 1)).all():  # they are scores
+            tree = replace(tree, outputs=None)
     with quiet():
         if len(rows) and not np.array_equal(tree.predict(rows), real.predict(rows)):
             raise CounterleafError("this ONNX model does not route rows as its thresholds say; report your onnxruntime version")
@@ -186,34 +171,69 @@ def _trees(real: OnnxModel) -> list[Tree]:
     return out
 
 
+def _open(trees: list[Tree], sides: list[Any], k: int, node: int, box: Box) -> tuple[int, int]:
+    """Return the next tree and split, from a node on, that a box does not decide; the number of trees if there is none."""
+    while True:
+        if trees[k].left[node] < 0:
+            k, node = k + 1, 0
+            if k == len(trees):
+                return k, 0
+            continue
+        feature, _, low_side, high_side = (one[node] for one in sides[k])
+        low, high = box.get(int(feature), (-np.inf, np.inf))
+        if low >= high_side:
+            node = int(trees[k].right[node])
+        elif high <= low_side:
+            node = int(trees[k].left[node])
+        else:
+            return k, node
+
+
+def _surely_too_many(trees: list[Tree], sides: list[Any]) -> bool:
+    """Return whether random paths show at once that the trees together have too many regions.
+
+    A random path ends in a region that is d splits deep with the probability 2^-d. If there are at most n regions, it gets
+    deeper than log2(64 n) with a probability below 1/64, and ten of them all do so with one below 1e-18.
+    """
+    rng, most = np.random.default_rng(0), math.log2(32 * _NODES)
+    for _ in range(10):
+        k, node, depth = 0, 0, 0
+        box: Box = {}
+        while depth <= most:
+            k, node = _open(trees, sides, k, node, box)
+            if k == len(trees):
+                return False
+            feature, _, low_side, high_side = (one[node] for one in sides[k])
+            low, high = box.get(int(feature), (-np.inf, np.inf))
+            to_right, depth = rng.random() < 0.5, depth + 1
+            box[int(feature)] = (max(low, high_side), high) if to_right else (low, min(high, low_side))
+            node = int((trees[k].right if to_right else trees[k].left)[node])
+    return True
+
+
+def _too_many(trees: list[Tree], kind: str) -> CounterleafError:
+    return CounterleafError(
+        f"cannot read this {kind}: its {len(trees)} trees together have more than {_NODES // 2} regions; pass "
+        f"the original model"
+    )
+
+
 def _merged(trees: list[Tree], kind: str) -> Tree:
     """Return one tree whose leaves are the regions in which every tree has one leaf."""
     sides = [cuts(tree) for tree in trees]
+    if _surely_too_many(trees, sides):
+        raise _too_many(trees, kind)
     left, right, entries, bias = [-1], [-1], [], [0.0]
     stack: list[tuple[int, int, int, Box]] = [(0, 0, 0, {})]  # a new node, and the tree, the node and the box it is for
     while stack:
         place, k, node, box = stack.pop()
-        while True:
-            if trees[k].left[node] < 0:
-                k, node = k + 1, 0
-                if k == len(trees):
-                    break
-                continue
-            feature, _, low_side, high_side = (one[node] for one in sides[k])
-            low, high = box.get(int(feature), (-np.inf, np.inf))
-            if low >= high_side:
-                node = int(trees[k].right[node])
-            elif high <= low_side:
-                node = int(trees[k].left[node])
-            else:
-                break
+        k, node = _open(trees, sides, k, node, box)
         if k == len(trees):
             continue
         if len(left) > _NODES:
-            raise CounterleafError(
-                f"cannot read this {kind}: its {len(trees)} trees together have more than {_NODES // 2} regions; "
-                f"fit it with one tree, or use a DecisionTree{'Regressor' if 'Regress' in kind else 'Classifier'}"
-            )
+            raise _too_many(trees, kind)
+        feature, _, low_side, high_side = (one[node] for one in sides[k])
+        low, high = box.get(int(feature), (-np.inf, np.inf))
         entries.append((place, int(feature)))
         bias[place] = float(trees[k].bias[node])
         for links, child, side in (
@@ -231,3 +251,8 @@ def _merged(trees: list[Tree], kind: str) -> Tree:
     return Tree(
         np.array(left), np.array(right), weights, np.array(bias), np.zeros(n, int), closed=first.closed, dtype=first.dtype
     )
+
+
+READER = Reader(
+    classes=(("onnx.", ("ModelProto",)), ("counterleaf.model.readers.onnx_trees", ("OnnxModel",))), tree=read, as_model=as_model
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from counterleaf.errors import CounterleafError
@@ -57,6 +58,12 @@ def refuse_one_class(model: Any) -> None:
     labels = getattr(model, "classes_", None)
     if labels is not None and len(labels) == 1:
         raise CounterleafError(f"this {type(model).__name__} knows one class; expected two or more: nothing can change it")
+
+
+def refuse_no_trees(kind: str, trees: Sequence[Any]) -> None:
+    """Refuse a model without trees."""
+    if not len(trees):
+        raise CounterleafError(f"this {kind} has no trees; expected one or more: nothing can change what it says")
 
 
 def many_trees(model: Any) -> CounterleafError:

@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
 from counterleaf.model.ensembles.adaptation.agreement import agrees
 from counterleaf.model.ensembles.adaptation.wrappers import adjusted_ensemble
 from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.readers import boosting, linear, linear_tree, onnx_trees, scikit_trees, ydf_trees
-from counterleaf.model.readers.ensembles.probing import probe_rows
-from counterleaf.model.readers.ensembles.table import as_model as as_ensemble_model
-from counterleaf.model.readers.ensembles.table import categories_of, inputs_of, is_ensemble, read_ensemble
-from counterleaf.model.readers.leaf_probes import Gaps, Reads, quiet
-from counterleaf.model.readers.refusals import many_trees, refusal
+from counterleaf.model.readers import catboost_trees, lightgbm_trees, linear_tree, onnx_trees, xgboost_trees, ydf_trees
+from counterleaf.model.readers.refusals import refusal, refuse_one_class
+from counterleaf.model.readers.scikit import ensembles, histogram_boosting, linear, trees
+from counterleaf.model.readers.shared.leaf_probes import quiet
+from counterleaf.model.readers.shared.probing import probe_rows
+from counterleaf.model.readers.shared.reader import Gaps, Reader, no_ensemble
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import adjusted, core_of, innermost, is_pipeline, rescale_of, unwrap
+from counterleaf.model.wrappers import adjusted, core_of, innermost, is_pipeline, predicts_itself, rescale_of, unwrap
+from counterleaf.types import Array
+
+_READERS: tuple[Reader, ...] = tuple(
+    file.READER
+    for file in (
+        ensembles,
+        trees,
+        histogram_boosting,
+        xgboost_trees,
+        lightgbm_trees,
+        catboost_trees,
+        ydf_trees,
+        onnx_trees,
+        linear,
+        linear_tree,
+    )
+)
 
 
-class Reader(Protocol):
-    """A file that reads the models of a library.
-
-    Attributes
-    ----------
-    READS : tuple
-        Pairs of the beginning of a module's name and the names of classes; no names stand for all classes.
-    """
-
-    READS: Reads
-
-    def read(self, model: Any) -> Tree:
-        """Return the tree of a fitted model over its columns."""
-
-    def guard(self, model: Any) -> float:
-        """Return the relative error of an oblique split's sum, 0 if the model adds as a Tree does."""
-
-    def as_model(self, model: Any) -> Any:
-        """Return a model with a predict that takes arrays and tables, mostly the model itself."""
-
-    def gaps(self, model: Any) -> Gaps | None:
-        """Return where missing numbers go; None if the model refuses them."""
-
-
-_READERS: tuple[Reader, ...] = (scikit_trees, boosting, linear, linear_tree, ydf_trees, onnx_trees)
+def reader_of(model: Any) -> Reader | None:
+    """Return the reader of a model's class, if there is one."""
+    for reader in () if _own(model) else _READERS:
+        if reader.reads(model):
+            return reader
+    return None
 
 
 def read_tree(model: Any) -> Tree:
@@ -98,33 +96,34 @@ def read_core(core: Any) -> Tree:
     return adjusted(core, _read(innermost(core)))
 
 
-def read_model(core: Any) -> Tree | Ensemble:
-    """Return the tree of a model with its wrappers, or the sum of its trees if there are many of them.
+def read_model(core: Any, data: Any = None) -> Tree | Ensemble:
+    """Return the tree of a model with its wrappers and without the steps of pipelines, or its trees if there are many.
 
-    Parameters
-    ----------
-    core : object
-        A fitted model, without the steps of a pipeline.
-
-    Returns
-    -------
-    Tree or Ensemble
-        The tree, or the trees.
-
-    Raises
-    ------
-    CounterleafError
-        As ``read_tree`` does, or if a wrapper around an ensemble cannot be read.
+    ``data`` is a table that the model takes, for categories that the model itself does not tell.
     """
+    if not predicts_itself(core):
+        return _read_model(core, data)
+    try:
+        return _read_model(core, data)
+    except CounterleafError:
+        raise
+    except Exception as error:  # a predict of the user's may raise anything
+        raise CounterleafError(
+            f"cannot read this {type(core).__name__}: its own predict raised {type(error).__name__}: {flat(error)}; "
+            f"expected one that takes arrays of numbers"
+        ) from error
+
+
+def _read_model(core: Any, data: Any) -> Tree | Ensemble:
     bare = innermost(core)
     if not isinstance(bare, Ensemble) and not is_ensemble(bare):
         return read_core(core)
-    found = bare if isinstance(bare, Ensemble) else read_ensemble(bare)
+    found = bare if isinstance(bare, Ensemble) else read_ensemble(bare, data)
     made = adjusted_ensemble(core, found)
     if made is not found and bare is not found:
-        rows = probe_rows(found, {j: len(values) for j, values in categories_of(bare).items()})
+        rows = probe_rows(found, {j: len(values) for j, values in categories_of(bare, data).items()})
         with quiet():
-            labels = np.ravel(core.predict(inputs_of(bare, rows)))
+            labels = np.ravel(core.predict(inputs_of(bare, rows, data)))
         if not agrees(made, rows, labels):
             kind = type(core).__name__
             raise CounterleafError(
@@ -133,74 +132,108 @@ def read_model(core: Any) -> Tree | Ensemble:
     return made
 
 
-def category_columns(model: Any, ensemble: Ensemble) -> dict[int, list[Any]]:
-    """Return the columns that a model takes for categories, each with the categories in the order of their codes.
+def is_ensemble(model: Any) -> bool:
+    """Return whether the trees of a model, without wrappers and pipelines around it, do not make one ``Tree``.
 
-    Parameters
-    ----------
-    model : object
-        The model of the ensemble.
-    ensemble : Ensemble
-        Its trees.
-
-    Returns
-    -------
-    dict
-        The categories by column; an empty list if the numbers in the column are the codes.
+    It has more than one, or splits on categories, or its class is always an ensemble.
     """
-    weights = ensemble.splits.weights
-    out: dict[int, list[Any]] = {int(weights.indices[weights.indptr[k]]): [] for k in ensemble.subsets}
-    return out if isinstance(model, Ensemble) else {**out, **categories_of(model)}
+    reader = reader_of(model)
+    return reader is not None and reader.is_ensemble(model)
+
+
+def read_ensemble(model: Any, data: Any = None) -> Ensemble:
+    """Return the ensemble of a fitted model over the columns of the model.
+
+    The scores are those of the model bit for bit, or have a proven bound on the difference: see ``Scoring.noise``. Rows between
+    the thresholds, exactly on both sides of them and with missing values are sent through the installed model to make sure.
+
+    ``data`` is a table that the model takes, for categories that the model itself does not tell. Categorical columns of the
+    ensemble hold codes: see ``categories_of``.
+
+    Raises
+    ------
+    CounterleafError
+        If the model is of another kind, is not fitted, or computes something that an Ensemble cannot represent.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RandomForestClassifier(5, random_state=0).fit(X, y)
+    >>> ensemble = read_ensemble(model)
+    >>> ensemble.n_trees, bool((ensemble.predict_proba(X) == model.predict_proba(X)).all())
+    (5, True)
+    """
+    reader = reader_of(model)
+    if reader is None or reader.ensemble is no_ensemble:
+        raise CounterleafError(f"cannot read a {type(model).__name__} as an ensemble; expected a forest or boosted trees")
+    refuse_one_class(model)
+    return reader.ensemble(model, data)
+
+
+def categories_of(model: Any, data: Any = None) -> dict[int, list[Any]]:
+    """Return the categories of the categorical columns of a model, in the order of their codes.
+
+    The code of a category is its place in the list: 0, 1, ... Where codes go is in ``Ensemble.subsets``: the codes of a
+    subset go right, all other codes go left. That includes the code of an unknown category, which may be any integer outside
+    the list, such as -1 or the length of the list. A missing value is NaN, and goes as ``Ensemble.gap_right`` says:
+
+    - HistGradientBoosting: a missing value goes as the split learned. An unknown category takes the same way, which is left
+      in the ensemble: the children of a split are exchanged where the model sends missing values right.
+    - XGBoost: an unknown category goes left, a missing value as the split learned. The list is empty if the model does not
+      know its categories and ``data`` has codes: it was fitted on codes, or by a version before 3.1.
+    - LightGBM: unknown and missing values take the same way, which is left in the ensemble: the children of such a split are
+      exchanged. The list is empty if the model was fitted on codes. The codes of ordered categories are numbers to its splits.
+    - CatBoost: the categories are those of ``data``; the model refuses missing ones.
+    - YDF: an unknown category is the code 0, whose name is "<OOD>"; a missing value goes as the split says.
+    """
+    reader = reader_of(model)
+    return {} if reader is None else reader.categories(model, data)
+
+
+def inputs_of(model: Any, rows: Array, data: Any = None) -> Any:
+    """Return what ``as_model(model).predict`` takes for rows of an ensemble: numbers, category codes and NaN."""
+    reader = reader_of(model)
+    return rows if reader is None else reader.inputs(model, rows, data)
+
+
+def category_columns(model: Any, ensemble: Ensemble, data: Any = None) -> dict[int, list[Any]]:
+    """Return the columns that the model of an ensemble takes for categories, each with these in the order of their codes.
+
+    The list is empty if the numbers in the column are the codes.
+    """
+    out: dict[int, list[Any]] = {column: [] for column, _ in ensemble.subset_columns}
+    return out if isinstance(model, Ensemble) else {**out, **categories_of(model, data)}
 
 
 def gap_routes(model: Any) -> Gaps | None:
     """Return the column that each split of a model tests, and whether a missing number goes right there.
 
-    A split that separates missing numbers from all others has no weights in the tree; its column is here.
-
-    Parameters
-    ----------
-    model : object
-        A model that can be read, or a pipeline that ends with one.
-
-    Returns
-    -------
-    Gaps or None
-        The columns, -1 at leaves, and the directions; None if the model refuses missing numbers.
+    A split that separates missing numbers from all others has no weights in the tree; its column is here. None stands for a
+    model that refuses missing numbers.
     """
     bare = innermost(model)
-    reader = _reader(bare)
+    reader = reader_of(bare)
     return None if reader is None else reader.gaps(bare)
 
 
 def as_model(model: Any) -> Any:
     """Return a model with a predict that takes arrays and tables, mostly the model itself."""
-    reader = _reader(model)
-    return as_ensemble_model(model) if reader is None or is_ensemble(model) else reader.as_model(model)
+    reader = reader_of(model)
+    return model if reader is None else reader.as_model(model)
 
 
 def guard_of(model: Any) -> float:
     """Return the relative error of the sums of a model, 0 if it adds as a Tree does."""
     bare = innermost(model)
-    reader = _reader(bare)
+    reader = reader_of(bare)
     return 0.0 if reader is None else reader.guard(bare)
 
 
 def _own(model: Any) -> bool:
     learned = any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__)
     return isinstance(model, Tree) or isinstance(getattr(model, "tree_", None), Tree) or learned
-
-
-def _reader(model: Any) -> Reader | None:
-    """Return the reader of a model, if there is one."""
-    if _own(model):
-        return None
-    for reader in _READERS:
-        for prefix, names in reader.READS:
-            for c in type(model).__mro__:
-                if c.__module__.startswith(prefix) and (c.__name__ in names or (not names and hasattr(model, "predict"))):
-                    return reader
-    return None
 
 
 def _read(model: Any) -> Tree:
@@ -210,7 +243,7 @@ def _read(model: Any) -> Tree:
         return tree
     if _own(model):
         raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
-    reader = _reader(model)
+    reader = reader_of(model)
     if reader is None:
-        raise many_trees(model) if is_ensemble(model) else refusal(model)
-    return reader.read(model)
+        raise refusal(model)
+    return reader.tree(model)

@@ -1,39 +1,26 @@
-"""Trees of YDF (Yggdrasil Decision Forests): a CART tree, or a forest or a boosted model with one tree, oblique or not."""
+"""Models of YDF (Yggdrasil Decision Forests): CART trees, forests and boosted trees; a single tree may be oblique.
+
+Sums are in float32, in an order that depends on the engine.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.outputs import Outputs
-from counterleaf.model.readers.leaf_probes import (
-    NARROW_GUARD,
-    Gaps,
-    Reads,
-    at_leaves,
-    clear_rows,
-    quiet,
-    random_rows,
-    rows_at_splits,
-)
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.refusals import many_trees
+from counterleaf.model.readers.shared.assembly import Nodes, assemble
+from counterleaf.model.readers.shared.leaf_probes import NARROW_GUARD, at_leaves, clear_rows, quiet, random_rows, rows_at_splits
+from counterleaf.model.readers.shared.one_tree import with_classes, with_values
+from counterleaf.model.readers.shared.probing import Probe, settled, takes_gaps, with_noise
+from counterleaf.model.readers.shared.reader import Gaps, Reader
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
-
-READS: Reads = (("ydf.", ("DecisionForestModel",)),)
-
-
-def guard(model: Any) -> float:
-    """Return the guard of a split's sum: oblique splits add float32 numbers."""
-    return NARROW_GUARD
-
-
-def as_model(model: Any) -> Any:
-    """Return a model that predicts labels from arrays and tables."""
-    return YdfModel(model)
 
 
 def gaps(model: Any) -> Gaps | None:
@@ -131,11 +118,17 @@ def nodes_of(model: Any, tree: int) -> _Nodes:
     return out
 
 
-def read(model: Any) -> Tree:
-    """Return the only tree of a model."""
-    kind, nodes, real = type(model).__name__, _Nodes.of(model), YdfModel(model)
+def _kind(model: Any) -> str:
+    """Return the name of a model's class; models for other tasks are refused."""
+    kind = type(model).__name__
     if model.task().name not in ("CLASSIFICATION", "REGRESSION"):
         raise CounterleafError(f"this {kind} is for {model.task().name.lower()}; expected classification or regression")
+    return kind
+
+
+def read(model: Any) -> Tree:
+    """Return the only tree of a model."""
+    nodes, kind, real = _Nodes.of(model), _kind(model), YdfModel(model)
     n, width = len(nodes.left), len(model.input_feature_names())
     weights = np.zeros((n, width))
     for i, (columns, numbers) in enumerate(nodes.terms):
@@ -183,14 +176,83 @@ def _stored(nodes: _Nodes, splits: Tree, real: YdfModel, rows: Array, kind: str)
 
 def _with_leaves(splits: Tree, leaves: Array, held: Array, labels: Array, real: YdfModel) -> Tree:
     """Return the tree with what its leaves hold."""
-    n = splits.n_nodes
-    if not hasattr(real, "classes_"):
-        values = np.zeros((n, 1))
-        values[leaves, 0] = held
-        return replace(splits, value=None, classes=None, outputs=Outputs("value", values))
-    shares, value = np.zeros((n, len(real.classes_))), np.zeros(n, int)
-    shares[leaves] = held
-    place = {label: k for k, label in enumerate(real.classes_.tolist())}
-    value[leaves] = [place[label] for label in np.asarray(labels).tolist()]
-    outputs = Outputs("probability", np.clip(shares, 0.0, 1.0))
-    return replace(splits, value=value, classes=real.classes_, outputs=outputs)
+    if hasattr(real, "classes_"):
+        return with_classes(splits, leaves, labels, held, real.classes_)
+    return with_values(splits, leaves, held)
+
+
+def ensemble(model: Any, data: Any = None) -> Ensemble:
+    """Return the ensemble of a model."""
+    kind, real = _kind(model), YdfModel(model)
+    labels: Any = getattr(real, "classes_", None)
+    boosted = hasattr(model, "initial_predictions")
+    # a forest of two classes has one score, the share of the second class, which wins a tie
+    single = labels is None or (len(labels) == 2 and not boosted)
+    start = np.asarray(model.initial_predictions(), float) if boosted else np.zeros(1 if single else len(labels))
+    trees = [nodes_of(model, t) for t in range(model.num_trees())]
+    if any(len(columns) > 1 for one in trees for columns, _ in one.terms):
+        raise CounterleafError(f"this {kind} has oblique splits in several trees; expected splits on single columns")
+    forest = labels is not None and not boosted
+    gaps = takes_gaps(real.predict, len(model.input_feature_names()))
+
+    def made(votes: bool) -> Ensemble:
+        out = assemble(
+            [_terms(one, len(labels) if forest else 1, votes, single) for one in trees],
+            _scoring(labels, len(trees), len(start), boosted),
+            width=len(model.input_feature_names()),
+            start=start,
+            classes=() if labels is None else labels,
+            output=np.arange(len(trees)) % len(start) if boosted else None,
+            gaps=gaps,
+            compares=("right", "float32"),
+        )
+        # the engines of YDF add in orders of their own; sums of votes are exact in any order
+        return out if votes else with_noise(out, out.rounding)
+
+    # a forest does not tell if its trees vote; boosted trees do not show their scores
+    scores = None if boosted else real.predict if labels is None else real.predict_proba
+    if forest and single:
+        scores = real.predict_second
+    return settled([made(True), made(False)] if forest else [made(False)], Probe(kind, real.predict, scores))
+
+
+def _scoring(labels: Any, trees: int, outputs: int, boosted: bool) -> Scoring:
+    """Return the scoring of the default loss of a task; the probes notice another loss."""
+    if labels is None:
+        return Scoring("value", "identity", "float32", divisor=1.0 if boosted else float(trees))
+    if not boosted and outputs == 1:
+        return Scoring("threshold", "share", "float32", divisor=float(trees), cut=0.5)
+    if not boosted:
+        return Scoring("largest", "share", "float32", divisor=float(trees))
+    return Scoring("threshold", "logistic", "float32") if outputs == 1 else Scoring("largest", "softmax", "float32")
+
+
+def _terms(found: _Nodes, width: int, votes: bool, single: bool) -> Nodes:
+    """Return the nodes of a tree; leaves of a forest hold probabilities or the class for which they vote.
+
+    ``single`` keeps the share of the second of two classes only.
+    """
+    leaf = np.array(found.left) < 0
+    value = np.zeros((len(leaf), width))
+    for k in np.flatnonzero(leaf).tolist():
+        held = found.held[k]
+        if width == 1:
+            value[k] = np.float32(held.value)
+        else:
+            shares = np.array(held.probability)
+            value[k] = np.eye(width)[shares.argmax()] if votes else shares.astype(np.float32)
+    value = value[:, 1:] if single and width == 2 else value
+    column = np.array([columns[0] if columns else 0 for columns, _ in found.terms])
+    left, right = np.array(found.left), np.array(found.right)
+    return Nodes(left, right, column, np.array(found.threshold), np.array(found.missing_right), value)
+
+
+READER = Reader(
+    classes=(("ydf.", ("DecisionForestModel",)),),
+    is_ensemble=lambda model: bool(model.num_trees() > 1),
+    tree=read,
+    ensemble=ensemble,
+    as_model=YdfModel,
+    gaps=gaps,
+    guard=lambda model: NARROW_GUARD,  # oblique splits add float32 numbers
+)

@@ -1,7 +1,7 @@
 """The proof of an answer about an ensemble, checked in NumPy without trusting the search.
 
 The answer is followed through every tree. For every class of the target, boxes of cells that together hold all rows are closed
-one by one: see ``forest_box`` for the bound and ``forest_proof`` for the steps.
+one by one: see ``box`` for the bound and ``steps`` for the steps.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,14 @@ def coordinate_limits(forest: CellForest, table: Any) -> tuple[Array, Array]:
     if table is None:
         return np.zeros((0, forest.size), bool), np.zeros(0, np.int64)
     return np.asarray(table.members[:, table.feature[forest.variable]], bool), np.asarray(table.most, np.int64)
+
+
+def left_for(total: float, price: float) -> float:
+    """The least number that makes a total, or more, together with the price of a class."""
+    left = total - price
+    if math.isfinite(left) and Fraction(left) + Fraction(price) < Fraction(total):
+        return math.nextafter(left, math.inf)
+    return left
 
 
 def ceiling(forest: CellForest, prices: CellPrices) -> float:
@@ -174,15 +183,25 @@ class EnsembleCertificate(Certificate):
         prices = price_cells(self.forest, self.problem.question.features, self.problem.table)
         members, most = coordinate_limits(self.forest, self.problem.table)
         goals = self.decision.goals
-        if len(goals) != len(self.proofs):
+        if len(goals) != len(self.proofs) or not self._stays_cheapest(prices, members):
             return False
         highest = ceiling(self.forest, prices)
         for goal, proof in zip(goals, self.proofs, strict=True):
-            cutoff = min(float(floor) - goal.cost, highest) if math.isfinite(highest) else math.inf
+            cutoff = min(left_for(float(floor), goal.cost), highest) if math.isfinite(highest) else math.inf
             setting = Setting(self.forest, prices, self.target(goal), members, most, cutoff, proof.links)
             if not proof.holds(setting):
                 return False
         return True
+
+    def _stays_cheapest(self, prices: CellPrices, members: Array) -> bool:
+        """Whether each number that a limit counts is cheapest in its own cell where it stays.
+
+        A cell has one price. If another number of the cell were cheaper, the limit would count a change that need not be made.
+        """
+        forest, features = self.forest, self.problem.question.features
+        at = forest.first_cell[:-1] + forest.cells_of(features.source[None])[0]
+        stays = ((features.lower <= features.source) & (features.source <= features.upper))[forest.variable]
+        return not (members.any(axis=0) & ~forest.grouped & stays & prices.moved[at]).any()
 
     def _is_best_of(self, pool: Array) -> bool:
         """Whether every valid candidate of ``among`` costs at least as much as the answer."""

@@ -116,9 +116,9 @@ def _choice_box(constraint: Choice, schema: Schema) -> Box:
 
 
 def _number_box(constraint: Limit, feature: Numeric, at: slice, sources: Array) -> Box:
-    """The bounds of a number; it must not be missing, except that a gap has nothing to increase or decrease and stays.
+    """The bounds of a number; it must not be missing, except where it has nothing to increase or decrease and stays missing.
 
-    A percentage of a gap is 0, so that the gap stays.
+    A percentage of a missing number is 0, so that it stays missing.
     """
     number = _number_interval(constraint, feature, at.start, sources[:, at.start])
     if at.stop == at.start + 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, brief
 from counterleaf.question.constraints.kinds import (
     Becomes,
     Changed,
@@ -14,6 +14,7 @@ from counterleaf.question.constraints.kinds import (
     Limit,
     Stays,
     call_text,
+    feature_name,
     single_value,
 )
 
@@ -47,7 +48,7 @@ def becomes(name: Any, value: Any) -> Becomes:
     >>> implies(becomes("job", "manager"), only_increase("age", by=2))
     implies(becomes('job', 'manager'), only_increase('age', by=2))
     """
-    value = single_value(value, f"the value that {name!r} becomes")
+    name, value = feature_name("becomes", name), single_value(value, f"the value that {brief(name)} becomes")
     return Becomes(call_text("becomes", name, value), (name,), value, value)
 
 
@@ -70,6 +71,7 @@ def stays(name: Any) -> Stays:
     >>> implies(stays("job"), freeze("income"))
     implies(stays('job'), freeze('income'))
     """
+    name = feature_name("stays", name)
     return Stays(call_text("stays", name), (name,), 0.0, 0.0, True, True)
 
 
@@ -92,6 +94,7 @@ def changed(name: Any) -> Changed:
     >>> implies(changed("job"), freeze("income"))
     implies(changed('job'), freeze('income'))
     """
+    name = feature_name("changed", name)
     return Changed(call_text("changed", name), name)
 
 
@@ -126,10 +129,11 @@ def implies(condition: Changed | Constraint, then: Constraint) -> Implies:
     """
     if not isinstance(condition, (Changed, Limit, Choice)):
         raise CounterleafError(
-            f"implies got the condition {condition!r}; expected changed, becomes or stays, or a constraint on single features "
-            f"such as between"
+            f"implies got the condition {brief(condition)}; expected changed, becomes or stays, or a constraint on single "
+            f"features such as between"
         )
     if not isinstance(then, Constraint):
         reason = "; it is a condition, the first argument" if isinstance(then, Changed) else ""
-        raise CounterleafError(f"implies got the consequence {then!r}; expected a constraint such as freeze('age'){reason}")
+        came = f"implies got the consequence {brief(then)}"
+        raise CounterleafError(f"{came}; expected a constraint such as freeze('age'){reason}")
     return Implies(f"implies({condition!r}, {then!r})", condition, then)

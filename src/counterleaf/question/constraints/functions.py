@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from counterleaf.errors import CounterleafError, number
+from counterleaf.errors import CounterleafError, brief, number, whole
 from counterleaf.question.constraints.kinds import (
     Among,
     Choice,
@@ -16,10 +14,10 @@ from counterleaf.question.constraints.kinds import (
     MaxChanges,
     Near,
     Row,
-    bound,
     call_text,
     change_range,
     distance,
+    feature_name,
     feature_names,
     opposite,
     short,
@@ -82,7 +80,7 @@ def fix(name: Any, value: Any) -> Limit:
     >>> fix("job", "cook")
     fix('job', 'cook')
     """
-    value = single_value(value, f"the value to fix {name!r} to")
+    name, value = feature_name("fix", name), single_value(value, f"the value to fix {brief(name)} to")
     return Limit(call_text("fix", name, value), (name,), value, value)
 
 
@@ -113,19 +111,26 @@ def between(name: Any, lower: Any = None, upper: Any = None) -> Limit:
     >>> between("age", lower=18)
     between('age', lower=18)
     """
+    name, what = feature_name("between", name), f"a bound of {brief(name)}"
     if lower is None and upper is None:
-        raise CounterleafError(f"between({name!r}) has no bound; pass lower, upper or both")
+        raise CounterleafError(f"between({brief(name)}) has no bound; pass lower, upper or both")
     both = lower is not None and upper is not None
+    texts = [isinstance(end, str) for end in (lower, upper)]
+    lower, upper = (
+        end if end is None or text else number(end, what, infinite=True)
+        for end, text in zip((lower, upper), texts, strict=True)
+    )
     words = call_text("between", name, lower, upper) if both else call_text("between", name, lower=lower, upper=upper)
     lower, upper = -math.inf if lower is None else lower, math.inf if upper is None else upper
-    if all(isinstance(end, str) or end in (-math.inf, math.inf) for end in (lower, upper)) and str in (
-        type(lower),
-        type(upper),
-    ):
+    if any(texts):
+        for end, other in ((lower, upper), (upper, lower)):
+            if not isinstance(other, str) and not math.isinf(other):
+                raise CounterleafError(
+                    f"{what} is {brief(end)}; expected a number, because the other bound is {other:g}, or two levels"
+                )
         return Limit(words, (name,), lower, upper)
-    lower, upper = bound(name, lower), bound(name, upper)
     if lower > upper or lower == math.inf or upper == -math.inf:
-        raise CounterleafError(f"between({name!r}, {lower}, {upper}): no number lies between; expected lower <= upper")
+        raise CounterleafError(f"between({brief(name)}, {lower}, {upper}): no number lies between; expected lower <= upper")
     return Limit(words, (name,), lower, upper)
 
 
@@ -152,7 +157,7 @@ def within(name: Any, lower: Any, upper: Any) -> Limit:
 
     Notes
     -----
-    A percentage of 0 is 0. If the row lacks the number, it stays missing.
+    A percentage of 0 is 0. If the number is missing, it stays missing.
 
     Examples
     --------
@@ -161,12 +166,14 @@ def within(name: Any, lower: Any, upper: Any) -> Limit:
     >>> within("age", 0, 3)
     within('age', 0, 3)
     """
+    name = feature_name("within", name)
     if lower is None and upper is None:
-        raise CounterleafError(f"within({name!r}, None, None) has no limit; pass the least change, the greatest, or both")
-    ends = [None if end is None else distance(end, f"a limit of within({name!r})") for end in (lower, upper)]
+        raise CounterleafError(f"within({brief(name)}, None, None) has no limit; pass the least change, the greatest, or both")
+    ends = [None if end is None else distance(end, f"a limit of within({brief(name)})") for end in (lower, upper)]
     low, high = ends
     if low is not None and high is not None and type(low) is type(high) and size_of(low) > size_of(high):
-        raise CounterleafError(f"within({name!r}, {lower!r}, {upper!r}): no change lies between; expected lower <= upper")
+        came = f"within({brief(name)}, {brief(lower)}, {brief(upper)})"
+        raise CounterleafError(f"{came}: no change lies between; expected lower <= upper")
     low, high = -math.inf if low is None else low, math.inf if high is None else high
     return Limit(call_text("within", name, *ends), (name,), low, high, lower is not None, upper is not None)
 
@@ -196,7 +203,7 @@ def only_increase(*names: Any, by: float | str = 0.0, at_most: float | str | Non
 
     Notes
     -----
-    A percentage of 0 is 0. If the row lacks the number, it stays missing.
+    A percentage of 0 is 0. If the number is missing, it stays missing.
 
     Examples
     --------
@@ -235,7 +242,7 @@ def only_decrease(*names: Any, by: float | str = 0.0, at_most: float | str | Non
 
     Notes
     -----
-    A percentage of 0 is 0. If the row lacks the number, it stays missing.
+    A percentage of 0 is 0. If the number is missing, it stays missing.
 
     Examples
     --------
@@ -267,7 +274,7 @@ def allow(name: Any, values: Any) -> Choice:
     >>> allow("job", ["cook", "clerk"])
     allow('job', ['cook', 'clerk'])
     """
-    values = value_list("allow", values)
+    name, values = feature_name("allow", name), value_list("allow", values)
     return Choice(call_text("allow", name, list(values)), name, values, True)
 
 
@@ -291,7 +298,7 @@ def forbid(name: Any, values: Any) -> Choice:
     >>> forbid("job", ["smith"])
     forbid('job', ['smith'])
     """
-    values = value_list("forbid", values)
+    name, values = feature_name("forbid", name), value_list("forbid", values)
     return Choice(call_text("forbid", name, list(values)), name, values, False)
 
 
@@ -324,10 +331,10 @@ def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
     linear({'education=Masters': 1, 'age': -0.1}, '<=', -2)
     """
     if not isinstance(coef, Mapping) or not coef:
-        raise CounterleafError(f"linear got the coefficients {coef!r}; expected a dict from feature to number")
-    if relation not in (">=", "<=", "=="):
-        raise CounterleafError(f'linear got the relation {relation!r}; expected ">=", "<=" or "=="')
-    numbers = {name: number(value, f"the coefficient of {name!r}") for name, value in coef.items()}
+        raise CounterleafError(f"linear got the coefficients {brief(coef)}; expected a dict from feature to number")
+    if not isinstance(relation, str) or relation not in (">=", "<=", "=="):
+        raise CounterleafError(f'linear got the relation {brief(relation)}; expected ">=", "<=" or "=="')
+    numbers = {feature_name("linear", name): number(value, f"the coefficient of {brief(name)}") for name, value in coef.items()}
     if not any(numbers.values()):
         raise CounterleafError("linear got coefficients that are all 0; at least one must not be")
     rhs = number(rhs, "the right-hand side of linear")
@@ -396,9 +403,9 @@ def near(data: Any, quantile: float = 0.99, metric: str = "L1") -> Near:
     columns(data)
     share = number(quantile, "quantile= of near")
     if not 0.0 < share <= 1.0:
-        raise CounterleafError(f"quantile= of near is {quantile!r}; expected a number above 0 and at most 1")
-    if metric not in ("L1", "L2"):
-        raise CounterleafError(f'metric= of near is {metric!r}; expected "L1" or "L2"')
+        raise CounterleafError(f"quantile= of near is {brief(quantile)}; expected a number above 0 and at most 1")
+    if not isinstance(metric, str) or metric not in ("L1", "L2"):
+        raise CounterleafError(f'metric= of near is {brief(metric)}; expected "L1" or "L2"')
     words = f"near({len(data)} rows, quantile={short(share)}" + (")" if metric == "L1" else f", metric={metric!r})")
     return Near(words, copy_of(data), share, metric)
 
@@ -426,6 +433,7 @@ def max_changes(count: int) -> MaxChanges:
     >>> max_changes(2)
     max_changes(2)
     """
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
-        raise CounterleafError(f"max_changes got {count!r}; expected a whole number from 0")
-    return MaxChanges(call_text("max_changes", int(count)), int(count))
+    if not whole(count, 0):
+        raise CounterleafError(f"max_changes got {brief(count)}; expected a whole number from 0")
+    most = min(int(count), 1 << 62)  # more than any table has features
+    return MaxChanges(call_text("max_changes", most), most)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief, number
+from counterleaf.errors import CounterleafError, brief, number, single, values_of
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.frames import column_names, is_frame
 from counterleaf.table.schema import Schema
@@ -212,18 +212,14 @@ def listed(constraints: Any) -> list[Constraint]:
     CounterleafError
         If something else than a constraint is among them.
     """
-    if isinstance(constraints, (tuple, list)) and not constraints:
-        return []
     if isinstance(constraints, Constraint):
         return [constraints]
-    if not isinstance(constraints, Iterable) or isinstance(constraints, (str, Mapping)):
-        raise CounterleafError(f"constraints is {constraints!r}; expected a list such as [freeze('age')]")
-    out = list(constraints)
+    out = values_of(constraints, "constraints", "a list such as [freeze('age')]")
     for one in out:
         if isinstance(one, Changed):
             raise CounterleafError(f"{one!r} is a condition; use it in implies({one!r}, ...)")
         if not isinstance(one, Constraint):
-            raise CounterleafError(f"constraint {one!r} is a {type(one).__name__}; expected freeze, between, linear, ...")
+            raise CounterleafError(f"constraint {brief(one)} is a {type(one).__name__}; expected freeze, between, linear, ...")
     return out
 
 
@@ -231,20 +227,21 @@ def feature_names(verb: str, names: tuple[Any, ...]) -> tuple[Any, ...]:
     """Check the names that a constraint takes; a list of names counts as its names."""
     out: list[Any] = []
     for name in names:
-        if isinstance(name, (set, frozenset, Mapping)):
-            raise CounterleafError(f"{verb} got {brief(name)}; give names or a list of names, as in {verb}('age', 'sex')")
-        listed = isinstance(name, (list, tuple)) or (hasattr(name, "tolist") and hasattr(name, "__len__"))
-        out += feature_names(verb, tuple(name)) if listed and len(name) else [] if listed else [name]
+        out += list(name) if isinstance(name, (list, tuple)) or len(getattr(name, "shape", ())) == 1 else [name]
     if not out:
         raise CounterleafError(f"{verb} got no feature; name at least one, as in {verb}('age')")
-    return tuple(out)
+    return tuple(feature_name(verb, name) for name in out)
+
+
+def feature_name(verb: str, name: Any) -> Any:
+    """Check the name of a feature."""
+    return single(name, f"a feature of {verb}", f"names or a list of names, as in {verb}('age', ...)")
 
 
 def value_list(verb: str, values: Any) -> tuple[Any, ...]:
     """Check the values that a constraint takes."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise CounterleafError(f"{verb} got {values!r}; expected a list of values such as ['a', 'b']")
-    out = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    listed = values_of(values, f"the list of values of {verb}", "a list such as ['a', 'b']")
+    out = tuple(single(one, f"a value of {verb}") for one in listed)
     if not out:
         raise CounterleafError(f"{verb} got no values; expected a list such as ['a', 'b']")
     return out
@@ -255,10 +252,10 @@ def change_range(verb: str, by: Any, at_most: Any) -> tuple[Any, Any]:
     least = distance(by, f"by= of {verb}")
     most = math.inf if at_most is None else distance(at_most, f"at_most= of {verb}")
     if size_of(least) < 0:
-        raise CounterleafError(f"by= of {verb} is {by!r}; expected 0 or more")
+        raise CounterleafError(f"by= of {verb} is {brief(by)}; expected 0 or more")
     if size_of(most) < (size_of(least) if type(most) is type(least) or at_most is None else 0.0):
         low = f"{short(least)!r}" if type(most) is type(least) else "0"
-        raise CounterleafError(f"at_most= of {verb} is {at_most!r}; expected {low} or more")
+        raise CounterleafError(f"at_most= of {verb} is {brief(at_most)}; expected {low} or more")
     return least, most
 
 
@@ -285,17 +282,6 @@ def opposite(end: Any) -> Any:
 def single_value(value: Any, what: str) -> Any:
     """Check the value that a feature should have: text, a boolean or a finite number."""
     return value if isinstance(value, (str, bytes, bool)) else number(value, what)
-
-
-def bound(name: Any, value: float) -> float:
-    """Check a bound; infinity leaves a side open."""
-    try:
-        value = float(value)
-    except (TypeError, ValueError):
-        raise CounterleafError(f"a bound of {name!r} is {value!r}; expected a number") from None
-    if math.isnan(value):
-        raise CounterleafError(f"a bound of {name!r} is NaN; expected a number")
-    return value
 
 
 def call_text(verb: str, *arguments: Any, **named: Any) -> str:

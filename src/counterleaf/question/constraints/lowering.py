@@ -27,7 +27,7 @@ from counterleaf.question.constraints.kinds import (
     Side,
     Support,
 )
-from counterleaf.table.features import Numeric
+from counterleaf.table.features import Numeric, Ordinal
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -60,7 +60,8 @@ def lower_constraints(constraints: Iterable[Constraint], schema: Schema, sources
     CounterleafError
         If a constraint does not fit the schema, or a source.
     """
-    lower, upper = (np.repeat(end[None], len(sources), axis=0) for end in schema.bounds())
+    lower, upper = np.empty(sources.shape), np.empty(sources.shape)
+    lower[:], upper[:] = schema.bounds()
     if schema.inferred:
         lower, upper = np.minimum(lower, sources, out=lower), np.maximum(upper, sources, out=upper)
     out = Limits(lower, upper)
@@ -82,6 +83,30 @@ def lower_constraints(constraints: Iterable[Constraint], schema: Schema, sources
             rows = constraint.vectors(schema)
             out.pool = rows if out.pool is None else out.pool[(out.pool[:, None] == rows[None]).all(axis=2).any(axis=1)]
     return out
+
+
+def check_steps(constraints: Iterable[Constraint], schema: Schema) -> None:
+    """Refuse limits on a change that are smaller than a step of the feature: a share that was meant as a percentage.
+
+    Raises
+    ------
+    CounterleafError
+        If such a limit leaves nothing but the value itself, and is not 0.
+    """
+    for one in constraints:
+        if not isinstance(one, Limit) or not (one.from_lower and one.from_upper):
+            continue
+        ends = one.lower, one.upper
+        if not all(isinstance(end, float) for end in ends) or not any(ends):
+            continue
+        for feature in (schema.features[schema.index(name)] for name in one.names):
+            step = feature.grid if isinstance(feature, Numeric) else 1 if isinstance(feature, Ordinal) else None
+            if step is not None and -step < ends[0] <= 0.0 <= ends[1] < step:
+                kind = "changes in levels" if isinstance(feature, Ordinal) else f"has steps of {float(step):g}"
+                raise CounterleafError(
+                    f"{one} leaves {feature.name!r}, which {kind}, only the value that it has; for a share of the value pass a "
+                    f"percentage such as '10%', to keep it pass freeze({feature.name!r})"
+                )
 
 
 def alternatives(constraint: Implies | Either, schema: Schema) -> list[Constraint]:

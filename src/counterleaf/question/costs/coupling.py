@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, real_array
 from counterleaf.exact import is_convex
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
@@ -51,12 +51,12 @@ def read_matrix(matrix: Any) -> Any:
     """
     from scipy import linalg, sparse  # as below: SciPy loads slowly, and most questions do not need it
 
-    if np.iscomplexobj(matrix):
+    if np.iscomplexobj(getattr(matrix, "data", 0.0)):
         raise CounterleafError("Q holds complex numbers; expected real ones")
-    try:
-        Q = sparse.csr_array(matrix, dtype=np.float64) if sparse.issparse(matrix) else np.array(matrix, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise CounterleafError(f"Q is a {type(matrix).__name__}; expected a square matrix of numbers") from None
+    if sparse.issparse(matrix):
+        Q = sparse.csr_array(matrix, dtype=np.float64)
+    else:
+        Q = real_array(matrix, "Q", "a square matrix of numbers")
     if Q.ndim != 2 or Q.shape[0] != Q.shape[1] or Q.shape[0] == 0:
         raise CounterleafError(f"Q has shape {Q.shape}; expected a square matrix, one row and column per feature")
     Q = sparse.csr_array(Q)

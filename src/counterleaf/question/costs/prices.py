@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.errors import CounterleafError, number
+from counterleaf.errors import CounterleafError, brief, number
 from counterleaf.question.arrays import SeparableCost
 from counterleaf.question.costs.coupling import Coupling, couple, make_convex, without
 from counterleaf.question.costs.terms import L1, L2, Changes, LinearCost, Part, Quadratic, Term
@@ -51,6 +51,11 @@ class Prices:
         return _core.Prices(self.rows, self.size, list(self.moves), self.charges, *flags, coupling)
 
 
+def default_cost(spreads: Spreads | None) -> L1 | L2:
+    """The cost of a question that names none."""
+    return L2() if spreads is None else L1("range")
+
+
 def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
     """Translate a cost into arrays.
 
@@ -60,7 +65,7 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
         If the cost does not fit the schema, is not convex, or needs the spreads of data that are not available.
     """
     if not isinstance(cost, Term):
-        raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Quadratic, LinearCost, Changes or a sum of them")
+        raise CounterleafError(f"cost is {brief(cost)}; expected L1, L2, Quadratic, LinearCost, Changes or a sum of them")
     lowering = _Lowering(schema, spreads, any(isinstance(term, (L1, L2, Changes)) for _, term in cost.parts()))
     for factor, term in cost.parts():
         lowering.add(factor, term)
@@ -139,13 +144,13 @@ class _Lowering:
         self.charges[self.of_numbers] += charges[self.of_numbers]
 
     def _price_gap(self, d: int, price: float) -> None:
-        """Charge for filling in a gap, or for making one, what a change of category costs."""
+        """Charge for filling in a number, or for leaving one out, what a change of category costs."""
         v = self.schema.starts[d] + 1
         self.separable.slope_up[v] += price
         self.separable.slope_down[v] -= price
 
     def _free_numbers(self) -> None:
-        """Remove the prices of numbers that the source lacks: a gap is filled in with any number at the same cost."""
+        """Remove the prices of numbers that the source misses: any number fills one in at the same cost."""
         free = [int(self.schema.starts[d]) for d, missing in self.gaps if missing]
         for line in self.separable:
             line[free] = 0.0
@@ -196,7 +201,7 @@ def _linear(coef: Any, schema: Schema) -> Array:
             )
         coef = dict(zip(schema.names, schema.vector(coef, "LinearCost coef", 0.0).tolist(), strict=True))
     for name, value in coef.items():
-        each = number(value, f"LinearCost coef of {name!r}")
+        each = number(value, f"LinearCost coef of {brief(name)}")
         for d, share in schema.terms(name).items():
             out[d] += each * share
     return out

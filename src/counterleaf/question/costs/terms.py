@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.question.costs.coupling import read_matrix
+from counterleaf.strict_json import plain
 from counterleaf.table.features import Numeric
-from counterleaf.table.frames import axis_names
+from counterleaf.table.frames import axis_names, by_name
 from counterleaf.table.infer import SPREADS
 from counterleaf.table.schema import Schema
 
@@ -31,7 +33,7 @@ class Term:
         return Sum(self.parts() + other.parts())
 
     def __radd__(self, other: Any) -> Term:
-        return self if other == 0 else NotImplemented  # so that sum([...]) works
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum([...]) works
 
     def __mul__(self, factor: Any) -> Sum:
         scale = number(factor, "the factor of a cost")
@@ -44,15 +46,23 @@ class Term:
         return " + ".join(f"{'' if factor == 1 else f'{factor:g} * '}{_call(term)}" for factor, term in self.parts())
 
 
+def numbers_out(value: Any) -> Any:
+    """A number, several, or some by name, as files hold them."""
+    value = by_name(value)
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)) or getattr(value, "shape", ()) != ():
+        return [plain(one) for one in np.asarray(value).tolist()]
+    return plain(value)
+
+
 def _call(term: Part) -> str:
     kind = type(term).__name__
     if isinstance(term, Quadratic):
         return f"{kind}(a matrix of {term.Q.shape[0]} rows)"
-    values = {one.name: getattr(term, one.name) for one in fields(term)}
+    values = {one.name: numbers_out(getattr(term, one.name)) for one in fields(term)}
     arguments = [
-        brief(value.tolist() if isinstance(value, np.ndarray) else value)
-        if name in ("weights", "coef", "charges")
-        else f"{name}={brief(value)}"
+        brief(value) if name in ("weights", "coef", "charges") else f"{name}={brief(value)}"
         for name, value in values.items()
         if value is not None
     ]
@@ -129,9 +139,9 @@ class L2(Term):
 
     Examples
     --------
-    >>> from counterleaf import Explainer, Tree
-    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    >>> Explainer(tree).explain([0.0, 0.0], target="yes", cost=L2(multiplier={"x0": 3}))[0].row
+    >>> from counterleaf import Explainer
+    >>> from counterleaf.datasets import example_tree
+    >>> Explainer(example_tree()).explain([0.0, 0.0], target="yes", cost=L2(multiplier={"x0": 3}))[0].row
     [0.25, 0.75]
     """
 
@@ -168,7 +178,7 @@ class LinearCost(Term):
     coef: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coef", copy.copy(self.coef))
+        object.__setattr__(self, "coef", _copy(self.coef))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,9 +287,9 @@ class Changes(Term):
     --------
     >>> print(L1("range") + Changes(0.05))
     L1('range') + Changes(0.05)
-    >>> from counterleaf import Explainer, Tree
-    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    >>> best = Explainer(tree).explain([0.0, 0.0], target="yes", cost=L2() + Changes(0.6))[0]
+    >>> from counterleaf import Explainer
+    >>> from counterleaf.datasets import example_tree
+    >>> best = Explainer(example_tree()).explain([0.0, 0.0], target="yes", cost=L2() + Changes(0.6))[0]
     >>> len(best.changes), best.cost
     (1, 1.6)
     """
@@ -288,8 +298,8 @@ class Changes(Term):
 
     def __post_init__(self) -> None:
         if isinstance(self.charges, (str, bytes)) or self.charges is None:
-            raise CounterleafError(f"Changes got {self.charges!r}; expected a number, one per feature, or a dict by name")
-        object.__setattr__(self, "charges", copy.copy(self.charges))
+            raise CounterleafError(f"Changes got {brief(self.charges)}; expected a number, one per feature, or a dict by name")
+        object.__setattr__(self, "charges", _copy(self.charges))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -310,12 +320,20 @@ Part = L1 | L2 | LinearCost | Quadratic | Changes
 Cost = Part | Sum
 
 
+def _copy(value: Any) -> Any:
+    """Return a copy: the user's array may change, the cost may not."""
+    try:
+        return copy.copy(value)
+    except Exception:  # of any object, which is refused when the cost meets a table
+        return value
+
+
 def _check_weights(term: L1 | L2) -> None:
     kind = type(term).__name__
     if term.weights is not None and (term.up is not None or term.down is not None):
         raise CounterleafError(f"{kind} got weights and up= or down=; give one or the other")
     for name in ("weights", "up", "down", "multiplier"):
-        value = copy.copy(getattr(term, name))  # the user's array may change, the cost may not
+        value = _copy(getattr(term, name))
         object.__setattr__(term, name, value)
         if name != "multiplier" and isinstance(value, str) and value not in SPREADS:
-            raise CounterleafError(f'{kind} weights are {value!r}; expected "range", "std", "mad" or numbers')
+            raise CounterleafError(f'{kind} weights are {brief(value)}; expected "range", "std", "mad" or numbers')

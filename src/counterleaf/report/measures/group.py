@@ -49,7 +49,7 @@ class Group:
 
     @property
     def open(self) -> int:
-        """Rows whose search stopped before a change was found."""
+        """Rows whose search stopped before a change was found, or whose change the model does not confirm."""
         return int(self.counts[State.OPEN])
 
     @property

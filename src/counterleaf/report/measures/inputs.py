@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.query import Query
 from counterleaf.report.constraint_words import in_words, named
@@ -20,8 +19,7 @@ from counterleaf.table.words.values import describe
 
 def used_features(model: Any, schema: Schema) -> set[str]:
     """Return the names of the features on which the predictions of a tree or an ensemble can depend."""
-    parts = [model.splits.weights.indices] if isinstance(model, Ensemble) else [model.weights.indices]
-    outputs = None if isinstance(model, Ensemble) else model.outputs
+    parts, outputs = [model.splits.weights.indices], model.outputs
     if outputs is not None and outputs.slope is not None:
         parts.append(outputs.slope.indices)
     places = np.searchsorted(schema.starts, np.concatenate(parts), side="right") - 1

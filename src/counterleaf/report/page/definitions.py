@@ -22,6 +22,11 @@ _HAS = (
 _DEFINITIONS = (
     ("Provably cannot", "No row within the values and constraints reaches the target. This was proved for every such row."),
     (
+        "Open",
+        "A limit stopped the search before it found a change or a proof that there is none, or the model did not confirm the "
+        "change that was found. These rows count neither as reaching the target nor as unable to reach it.",
+    ),
+    (
         "Cost",
         "The cost of the cheapest change of a row, as the question defines it. The median is the least cost that covers at "
         "least half of the rows with a change, and the quartiles are those that cover a quarter and three quarters.",

@@ -78,7 +78,9 @@ def _about_features(figures: Figures) -> list[str]:
     """Return remarks on the table of features."""
     out = ['A cost of "1 per 5" means that a change by 5, in the units of the table, costs 1. Costs of several changes add up.']
     if figures.schema.inferred:
-        out.append("The values are those of the data that the explainer was given. A row beyond them may keep its own value.")
+        out.append(
+            "The values are those of the data of the explainer, unless others were given. A row beyond them may keep its own."
+        )
     used = {line["feature"]: line["used"] for line in figures.inputs}
     how = {True: "a feature that the model uses", False: "a feature that the model does not use", None: "not a feature"}
     if figures.by:

@@ -15,7 +15,7 @@ KINDS = (
     ("has", "already has the target"),
     ("can", "can reach it"),
     ("cannot", "provably cannot"),
-    ("open", "open: a limit stopped the search"),
+    ("open", "open: not known"),
     ("invalid", "could not be explained"),
 )
 _DASHES = ("", "9 5", "2 4", "12 4 2 4")
@@ -31,7 +31,7 @@ def bars(groups: Sequence[Group]) -> str:
         shares = [(key, getattr(group, key) / group.rows) for key, _ in used]
         pieces = "".join(
             f'<span class="{key}" style="width:{100 * share:.3f}%">'
-            + (f"<strong>{100 * share:.0f} %</strong></span>" if share >= _LEAST else "</span>")
+            + (f"<strong>{clean(percent(share, 0))}</strong></span>" if share >= _LEAST else "</span>")
             for key, share in shares
             if share
         )

@@ -12,7 +12,7 @@ from counterleaf.report.measures.comparisons import COST, Comparison
 from counterleaf.report.measures.differences import SHARES, Difference
 from counterleaf.report.measures.group import Group
 from counterleaf.report.page.html import details, paragraph, table
-from counterleaf.report.page.words import MEASURES, as_number, conflict, half, percent, points, signed
+from counterleaf.report.page.words import MEASURES, as_number, conflict, half, percent, points, signed, size_in_points
 
 _SHOWN_FEATURES, _SHOWN_GROUPS, _SHOWN_CONFLICTS = 8, 20, 8
 _PRINTED = ("share_has", "share_reaching", "share_cannot", "cost_median", "changes_mean")
@@ -144,7 +144,7 @@ def _spread(notion: str, values: Sequence[float]) -> str:
     gap = max(finite) - min(finite)
     if notion == notions.IMPACT:
         return f"{gap:.2f}"
-    return f"{100 * gap:.1f} points" if notion in (notions.EFFECTIVENESS, notions.BUDGET) else as_number(gap)
+    return f"{size_in_points(gap)} points" if notion in (notions.EFFECTIVENESS, notions.BUDGET) else as_number(gap)
 
 
 def _trade_offs(lines: Sequence[dict[str, Any]]) -> str:
@@ -156,7 +156,7 @@ def _trade_offs(lines: Sequence[dict[str, Any]]) -> str:
     if not most["value"]:
         return paragraph(f"{start}: the curves of all groups are the same.")
     return paragraph(
-        f"{start}: the largest one is {abs(100 * most['value']):.1f} percentage points. At a cost of "
+        f"{start}: the largest one is {size_in_points(most['value'])} percentage points. At a cost of "
         f"{as_number(most['parameter'])}, that many more of {first} than of {second} reach the target."
     )
 

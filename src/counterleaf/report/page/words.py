@@ -32,15 +32,16 @@ _FIGURES = {  # of the sentences at the top
 }
 
 
-def percent(share: float) -> str:
+def percent(share: float, digits: int = 1) -> str:
     """Return a share as a percentage that is 0 or 100 only if the share is."""
     if math.isnan(share):
         return "-"
-    if 0 < share < 0.001:
-        return "< 0.1 %"
-    if 0.999 < share < 1:
-        return "> 99.9 %"
-    return f"{100 * share:.1f} %"
+    least = 0.1**digits
+    if 0 < 100 * share < least:
+        return f"< {least:.{digits}f} %"
+    if 100 - least < 100 * share < 100:
+        return f"> {100 - least:.{digits}f} %"
+    return f"{100 * share:.{digits}f} %"
 
 
 def as_number(value: float) -> str:
@@ -63,10 +64,10 @@ def signed(value: float) -> str:
 
 def points(share: float) -> str:
     """Return a difference of shares in percentage points, with its sign; it is 0 only if the difference is."""
-    return f"{'+' if share > 0 else MINUS if share < 0 else ''}{_points(share)}"
+    return f"{'+' if share > 0 else MINUS if share < 0 else ''}{size_in_points(share)}"
 
 
-def _points(share: float) -> str:
+def size_in_points(share: float) -> str:
     """Return the size of a difference of shares in percentage points."""
     size = abs(100 * share)
     return f"{size:.1f}" if size >= 0.05 or not size else f"{size:.1g}"
@@ -79,10 +80,16 @@ def summary(figures: Figures) -> str:
     parts.append(f"{percent(group.can / group.rows)} can reach it within the constraints")
     parts.append(f"{percent(group.cannot / group.rows)} provably cannot")
     if group.open:
-        parts.append(f"{percent(group.open / group.rows)} are open, because a limit stopped the search")
+        parts.append(f"{percent(group.open / group.rows)} are open, because {_why_open(figures)}")
     if group.invalid:
         parts.append(f"{percent(group.invalid / group.rows)} could not be explained")
     return f"Of {group.rows:,} {'row' if group.rows == 1 else 'rows'}, {', '.join(parts[:-1])} and {parts[-1]}."
+
+
+def _why_open(figures: Figures) -> str:
+    refuted = figures.cases.unconfirmed
+    reasons = ["a limit stopped the search"] * (figures.whole.open > refuted)
+    return " or ".join(reasons + ["the model does not confirm the change"] * (refuted > 0))
 
 
 def half(group: Group) -> str:
@@ -112,7 +119,7 @@ def in_words(one: Difference) -> str:
 def _gap(one: Difference, gap: float) -> str:
     """Return a difference with its unit and its direction."""
     if one.measure in SHARES:
-        return f"{_points(gap)} percentage points {'more' if gap >= 0 else 'fewer'}"
+        return f"{size_in_points(gap)} percentage points {'more' if gap >= 0 else 'fewer'}"
     return f"{three_digits(abs(gap))} {'more' if gap >= 0 else 'less'}"
 
 
@@ -192,11 +199,11 @@ def remarks(figures: Figures, label: Callable[[str], str] = str, divisions: bool
         )
     if whole.open:
         out.append(
-            f"{whole.open:,} rows are open: the search stopped before it found a change or a proof that there is none. "
+            f"{whole.open:,} rows are open, because {_why_open(figures)}: whether they can reach the target is not known. "
             "Shares of rows that reach the target count them as not reaching it."
         )
     if figures.cases.unconfirmed:
-        out.append(f"{figures.cases.unconfirmed:,} answers were not confirmed by the model's own prediction.")
+        out.append(f"{figures.cases.unconfirmed:,} answers were not confirmed by the model's own prediction, and do not count.")
     if figures.cases.outside:
         out.append(
             f"{figures.cases.outside:,} rows count as having the target, because the model says it, although the question "

@@ -16,7 +16,9 @@ from counterleaf.question.variables import Variables
 from counterleaf.types import Array
 
 
-def cell_forest(ensemble: Ensemble, variables: Variables, margin: Margin = 0.0, closed: Array | None = None) -> CellForest:
+def cell_forest(
+    ensemble: Ensemble, variables: Variables, margin: Margin = 0.0, leaves_out: frozenset[int] = frozenset()
+) -> CellForest:
     """Cut the variables of an ensemble into cells.
 
     Parameters
@@ -27,7 +29,7 @@ def cell_forest(ensemble: Ensemble, variables: Variables, margin: Margin = 0.0, 
         The groups of the schema.
     margin : float or tuple of float, default=0.0
         Distances by feature that rows keep from every split on their way; a single number is about scores, not about splits.
-    closed : (N,) array of bool, optional
+    leaves_out : frozenset of int, optional
         The leaves that do not count.
 
     Returns
@@ -38,7 +40,10 @@ def cell_forest(ensemble: Ensemble, variables: Variables, margin: Margin = 0.0, 
     firsts, grouped = _coordinates(variables)
     splits = _Splits(ensemble, variables, margin, firsts)
     cuts_of = _cells(ensemble.splits, variables, splits, firsts, grouped)
-    by_feature = isinstance(margin, tuple) and any(margin)
+    by_feature, closed = isinstance(margin, tuple) and any(margin), None
+    if leaves_out:
+        closed = np.zeros(len(ensemble.left), bool)
+        closed[list(leaves_out)] = True
     roots, where, cut, left, right, value, shut = _nodes(ensemble, splits, cuts_of, by_feature, closed)
     subsets, scoring = cuts_of.subsets, ensemble.scoring
     return CellForest(

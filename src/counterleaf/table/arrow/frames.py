@@ -16,7 +16,9 @@ def batch_of(frame: Any, names: Sequence[str]) -> pa.RecordBatch:
     import pyarrow as pa
 
     try:
-        return pa.RecordBatch.from_pandas(frame[list(names)], preserve_index=False, nthreads=1)
+        table = pa.Table.from_pandas(frame[list(names)], preserve_index=False, nthreads=1)
+        columns = [column.combine_chunks() for column in table.columns]  # pandas may hold text in several chunks
+        return pa.RecordBatch.from_arrays(columns, schema=table.schema)
     except pa.ArrowException as error:
         raise CounterleafError(f"a column holds values of several types, which pyarrow does not take ({flat(error)})") from None
 

@@ -30,6 +30,8 @@ class ArrowRows(TableRows):
         The columns of the answers.
     """
 
+    typed = False
+
     def __init__(self, batch: pa.RecordBatch, schema: Schema, output: pa.Schema) -> None:
         self.schema, self.output, self.batch = schema, output, batch
         self.named, self.polars, self.n = True, False, batch.num_rows

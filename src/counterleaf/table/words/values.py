@@ -65,7 +65,7 @@ def date_of(days: float) -> str | None:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a written value is a finite number, rather than a gap."""
+    """Return whether a written value is a finite number, rather than missing."""
     try:
         return math.isfinite(float(text))
     except ValueError:

@@ -18,15 +18,17 @@ from counterleaf.cli.output import kind_of_model
 from counterleaf.cli.shell import FAILED, UNANSWERED, one_line
 from counterleaf.errors import CounterleafError, not_installed
 from counterleaf.explainer import Explainer
-from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.tree import Tree
+from counterleaf.question.question import Question
 from counterleaf.storage.models import read_model
 
 if TYPE_CHECKING:
     from counterleaf.audit.run import AuditSummary
 
-_ROWS = typer.Argument(help="Files, folders or quoted patterns: .parquet, .csv, .csv.gz, .jsonl, .ndjson (also with .gz).")
-_OUT = typer.Option(help="The folder of the audit. If it holds a part of the same audit, the rest is done.")
+_ROWS = typer.Argument(help="Files, folders, quoted patterns; also s3://: .parquet, .csv, .csv.gz, .jsonl, .ndjson (or .gz).")
+_OUT = typer.Option(
+    metavar="FOLDER",
+    help="The folder of the audit, also s3://bucket/folder. If it holds a part of the same audit, the rest is done.",
+)
 _KEEP = typer.Option(metavar="COLUMN,...|all", help="Columns of the files to copy to the answers. Can be repeated.")
 _PART_ROWS = typer.Option(min=1, help="Rows of a part, the most that an interruption costs. Default: 131,072, or 10,000.")
 _PROOFS = typer.Option("--proofs", help="Keep the proof of every answer, for `verify`. Without it, 1,000 rows are checked.")
@@ -42,7 +44,7 @@ _ADDRESS = typer.Option(
 def audit(
     model: Annotated[Path, shared.MODEL],
     rows: Annotated[list[str], _ROWS],
-    out: Annotated[Path, _OUT],
+    out: Annotated[str, _OUT],
     target: Annotated[Repeated, shared.TARGET] = None,
     at_least: Annotated[float | None, shared.AT_LEAST] = None,
     at_most: Annotated[float | None, shared.AT_MOST] = None,
@@ -77,9 +79,10 @@ def audit(
     """Find the cheapest change for every row of large tables, and write the answers to a folder.
 
     The files are read in parts, so that memory does not grow with them, and each part of the answers is written atomically. An
-    audit that was interrupted goes on when the same command is started again; its answers are the same as without the
+    audit that was interrupted resumes when the same command is started again; its answers are the same as without the
     interruption. Rows that cannot be read or explained have the status "invalid" and the reason. The exit code is 3 if a time
-    limit left a row without a proof, and 4 if an answer was not confirmed or the check of the sample failed.
+    limit left a row without a proof, or all rows are invalid, and 4 if an answer was not confirmed or the check of the sample
+    failed.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -89,31 +92,39 @@ def audit(
     """
     arguments = dict(locals())
     with one_line("the same command continues the audit"):
-        query, limits = QueryOptions.of(arguments), {"support": support, "time_limit": time_limit}
+        query = QueryOptions.of(arguments)
         explainer = query.apply_ranges(_explainer(model, rows))
-        question = {
-            "target": query.read_target(explainer.tree),
-            "cost": query.read_cost(explainer),
-            "constraints": query.constraints(explainer.schema),
-            "margin": read_margin(margin, explainer.schema),
-            **{name: value for name, value in limits.items() if value is not None},
-        }
+        question = Question(
+            query.read_target(explainer.tree),
+            query.read_cost(explainer),
+            query.constraints(explainer.schema),
+            read_margin(margin, explainer.schema),
+            time_limit=time_limit,
+            support=support,
+        )
         summary = _run(explainer, question, arguments)
-        for line in _report(summary, kind_of_model(explainer.tree), out, question["target"]):
+        for line in _report(summary, kind_of_model(explainer.tree), out, question.target):
             typer.echo(line)
     failed = summary.counts["unconfirmed"] or (summary.sample and summary.sample.failures)
-    if failed or summary.counts["open"]:
+    if failed or summary.counts["open"] or summary.problem:
         raise typer.Exit(FAILED if failed else UNANSWERED)
 
 
-def _run(explainer: Explainer, question: dict[str, Any], arguments: dict[str, Any]) -> AuditSummary:
+def _run(explainer: Explainer, question: Question, arguments: dict[str, Any]) -> AuditSummary:
     try:
-        from counterleaf.audit.manifest import Settings  # these need pyarrow
+        from counterleaf.audit.files import StorePath, place  # these need pyarrow
+        from counterleaf.audit.manifest import Settings
         from counterleaf.audit.run import RunOptions, run_audit
     except ImportError:
         raise not_installed("an audit", "pyarrow") from None
     if arguments["jobs"] == 0:
         raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
+    out = place(arguments["out"])
+    out.exists()  # an address that cannot be used is refused first
+    if isinstance(out, StorePath) and out.root.startswith("memory:"):
+        raise CounterleafError(
+            f"--out is {arguments['out']}, which ends with the command; expected a folder or a store that stays"
+        )
     keep = tuple(name.strip() for text in arguments["keep"] or () for name in text.split(",") if name.strip())
     settings = Settings(tuple(dict.fromkeys(keep)), arguments["words"], arguments["proofs"])
     with _progress() as advance:
@@ -124,7 +135,7 @@ def _run(explainer: Explainer, question: dict[str, Any], arguments: dict[str, An
 
 def _explainer(path: Path, rows: list[str]) -> Explainer:
     found = read_model(path)
-    if isinstance(found, (Tree, Ensemble)):
+    if not isinstance(found, Explainer):
         raise CounterleafError(
             f"{path} holds a model without the names of its columns; save it with explainer.to_json(), which includes them"
         )
@@ -154,7 +165,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield advance
 
 
-def _report(summary: AuditSummary, model: str, out: Path, target: Any) -> list[str]:
+def _report(summary: AuditSummary, model: str, out: str, target: Any) -> list[str]:
     """Return the result in plain words."""
     counts = summary.counts
     kinds = {
@@ -164,15 +175,18 @@ def _report(summary: AuditSummary, model: str, out: Path, target: Any) -> list[s
         "open": "stopped before a proof",
         "invalid": "invalid",
     }
+    if counts["outside"]:
+        kinds["already"] += f" (the question asks more of {counts['outside']:,} of them)"
     listed = ", ".join(f"{counts[kind]:,} {words}" for kind, words in kinds.items() if counts[kind])
     new = counts["rows"] - summary.done_before
     rate = f" ({new / summary.seconds:,.0f} rows/s)" if new and summary.seconds > 0 else ""
     before = f", and {summary.done_before:,} rows were there before" if summary.done_before else ""
     time_taken = f"{new:,} rows took {summary.seconds:.1f} s{rate}{before}."
     lines = [f"{out}: {counts['rows']:,} rows: {listed}. {time_taken}"]
-    answers = counts["already"] + counts["can"]
+    if summary.problem:
+        lines.append(f"No row could be explained. Row 0 of file 0: {summary.problem}")
     if counts["unconfirmed"]:
-        lines.append(f"The {model} does NOT confirm {counts['unconfirmed']:,} of {answers:,} answers.")
+        lines.append(f"The {model} does NOT confirm {counts['unconfirmed']:,} of {counts['answers']:,} answers.")
     if summary.sample is None:
         lines.append(f"The proofs are kept; check them with: counterleaf verify {out}")
         return lines

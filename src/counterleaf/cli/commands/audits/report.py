@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from counterleaf.cli.declarations import Repeated
-from counterleaf.cli.shell import one_line
+from counterleaf.cli.shell import check_out, one_line
 from counterleaf.errors import CounterleafError
 
 _FOLDER = typer.Argument(help="The folder that `audit` wrote.")
@@ -28,7 +28,7 @@ _PARTIAL = typer.Option("--partial", help="Report on an audit that is not finish
 
 
 def report(
-    folder: Annotated[Path, _FOLDER],
+    folder: Annotated[str, _FOLDER],
     by: Annotated[Repeated, _BY] = None,
     out: Annotated[Path, _OUT] = Path("report.html"),
     search: Annotated[bool, _SEARCH] = False,
@@ -53,6 +53,7 @@ def report(
     - `counterleaf report audit --by housing --by age:25,40,60 --out report.html`
     """
     with one_line("nothing was written"):
+        check_out(out)
         if out.suffix.lower() not in (".html", ".htm"):
             raise CounterleafError(f"--out is {out}; expected a name that ends in .html")
         from counterleaf.report.audit import Audit, ReportOptions  # slow to import

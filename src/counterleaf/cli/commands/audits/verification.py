@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from counterleaf.audit.files import AnyPath
 from counterleaf.batch.progress import shown
 from counterleaf.cli.shell import FAILED, one_line
 from counterleaf.errors import CounterleafError, flat, not_installed
@@ -18,7 +18,7 @@ _LISTED = 20  # failures that are listed
 _LONGEST = 600  # characters of such a line
 
 
-def verify_folder(folder: Path, model: Path | None, jobs: int) -> None:
+def verify_folder(folder: AnyPath, model: Any, jobs: int) -> None:
     """Check the folder of an audit, and print the result."""
     with one_line("not all answers were checked"):
         if model is not None:
@@ -38,7 +38,7 @@ def verify_folder(folder: Path, model: Path | None, jobs: int) -> None:
         raise typer.Exit(FAILED)
 
 
-def _check(folder: Path, jobs: int) -> AuditCheck:
+def _check(folder: AnyPath, jobs: int) -> AuditCheck:
     try:
         from counterleaf.audit.checking.verify import verify_audit  # needs pyarrow
         from counterleaf.audit.manifest import read_manifest
@@ -50,6 +50,7 @@ def _check(folder: Path, jobs: int) -> AuditCheck:
 
 def _verdict(found: AuditCheck) -> str:
     rows = f"{found.rows:,} rows"
+    stopped = f"; {found.stopped:,} of the searches stopped, and prove a lower bound only" if found.stopped else ""
     if found.failures:
         return f"{rows}: {len(found.failures):,} of {found.checked:,} that were checked failed"
     if not found.proved:
@@ -57,8 +58,10 @@ def _verdict(found: AuditCheck) -> str:
     if not found.with_inputs:
         unchecked = "the rows, the columns that are kept, the invalid rows, the changes in words and the division into parts"
         agree = "the answers agree with the proofs and the model"
-        return f"{rows}: every proof holds, and {agree}; the inputs are not there, so that {unchecked} were not checked"
+        return (
+            f"{rows}: every proof holds, and {agree}; the inputs are not there, so that {unchecked} were not checked{stopped}"
+        )
     if found.proofs:
-        return f"{rows}: every proof holds, and all cells agree with the proofs, the model and the inputs"
+        return f"{rows}: every proof holds, and all cells agree with the proofs, the model and the inputs{stopped}"
     checked = f"{found.checked:,} random rows were explained again, their proofs hold"
-    return f"{rows}, no proofs are kept: {checked}, and all of their cells agree with the model and the inputs"
+    return f"{rows}, no proofs are kept: {checked}, and all of their cells agree with the model and the inputs{stopped}"

@@ -1,5 +1,5 @@
 // Colours and patterns of the classes: the palette of Okabe and Ito, which colour-blind readers can distinguish. Its pink is left
-// out, because magenta means the ways. Numbers are on an even scale from blue to yellow.
+// out, because magenta means the options. Numbers are on an even scale from blue to yellow.
 
 import { h } from "./dom.js";
 

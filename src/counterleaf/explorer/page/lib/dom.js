@@ -94,7 +94,18 @@ export function padlock(closed) {
   );
 }
 
-/** A number with at most six significant digits. */
-export function shortNumber(value) {
-  return Number.isInteger(value) && Math.abs(value) < 1e15 ? String(value) : String(Number(value.toPrecision(6)));
+/** A number in full, without the digits that only reflect rounding. */
+export const plainNumber = (value) => String(Number(value.toPrecision(15)));
+
+/** A share in percent with one decimal; 0 % or 100 % only if it is that exactly. */
+export function percentText(share) {
+  if (share > 0 && share < 0.001) return "under 0.1 %";
+  if (share > 0.999 && share < 1) return "over 99.9 %";
+  return `${Number((100 * share).toFixed(1)).toLocaleString("en")} %`;
+}
+
+/** Mark what belongs to an earlier question; what belongs to another row is hidden. */
+export function markBusy(node, busy, otherRow = false) {
+  node.setAttribute("aria-busy", String(busy));
+  node.classList.toggle("of-other-row", Boolean(busy && otherRow));
 }

@@ -48,11 +48,6 @@ export class KeptSteps {
     return Boolean(step) && this.list.some((one) => keyOf(one) === keyOf(step));
   }
 
-  /** Update the result of a step that was kept before its answer arrived. */
-  refresh(step) {
-    if (this.has(step)) this.save((list) => list.map((one) => (keyOf(one) === keyOf(step) ? step : one)));
-  }
-
   toggle(step) {
     const key = keyOf(step);
     if (this.has(step)) this.save((list) => list.filter((one) => keyOf(one) !== key));
@@ -61,12 +56,11 @@ export class KeptSteps {
 
   /** Change the stored list, which another tab may have changed since. */
   save(edit) {
-    const pending = this.list.filter((one) => !isKept(one)); // kept before their answers arrived
-    this.list = edit([...this.stored(), ...pending]);
+    this.list = edit(this.stored());
     write(
       shared,
       STORE,
-      this.list.filter(isKept).map(({ state, selected, result }) => ({ state, selected, result })),
+      this.list.map(({ state, selected, result }) => ({ state, selected, result })),
     );
   }
 }

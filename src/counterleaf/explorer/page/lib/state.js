@@ -2,7 +2,7 @@
 
 import { lookUp } from "./dom.js";
 
-/** The initial question of a scene. */
+/** The initial question of a data set. */
 export function initialState(scene) {
   return {
     scene: scene.key,
@@ -95,7 +95,7 @@ export function decode(hash) {
   }
 }
 
-/** The state that an untrusted value means in a scene, or null if it does not have the types of a state. */
+/** The state that an untrusted value means in a data set, or null if it does not have the types of a state. */
 export function complete(value, scene) {
   const defaults = Object.entries(initialState(scene));
   const state = Object.fromEntries(defaults.map(([key, fallback]) => [key, Object.hasOwn(value, key) ? value[key] : fallback]));

@@ -1,12 +1,12 @@
 // Who it is about, what the model says, and what it should say.
 
 import { fillOf } from "../lib/class_colours.js";
-import { button, fill, h, onNumber, setText, setValue, shortNumber } from "../lib/dom.js";
+import { button, fill, h, onNumber, plainNumber, setText, setValue } from "../lib/dom.js";
 
 const MAX_BUTTONS = 12; // classes with buttons; more of them have a menu
 const MAX_LETTERS = 44; // of all their names together
 
-/** The line at the top of the page. It is built once per scene, so that an answer does not interrupt typing. */
+/** The line at the top of the page. It is built once per data set, so that an answer does not interrupt typing. */
 export class QuestionBar {
   /** `findRow(direction, label)` moves to another row, `adjust` is the panel of the settings. */
   constructor(node, scene, change, { findRow, adjust }) {
@@ -136,9 +136,9 @@ class ClassGoal {
     this.any.setAttribute("aria-pressed", String(!target.length));
     const onlyOther = !target.length && this.scene.classes.length === 2; // any class but the row's is the other one
     for (const [name, node] of this.choices)
-      node.setAttribute("aria-pressed", String(target.includes(name) || (onlyOther && name !== label)));
+      node.setAttribute("aria-pressed", String(target.includes(name) || (onlyOther && label !== "…" && name !== label)));
     if (this.summary) setText(this.summary, target.join(" or ") || `anything but ${label}`);
-    this.node.title = at_least === null ? "" : `at least ${shortNumber(100 * at_least)} % sure`;
+    this.node.title = at_least === null ? "" : `at least ${plainNumber(100 * at_least)} % sure`;
   }
 }
 
@@ -176,13 +176,13 @@ class ValueGoal {
     const chosen = state.at_least === null && state.at_most === null && goal ? goal : state;
     this.end = chosen.at_least === null && chosen.at_most !== null ? "at_most" : "at_least";
     for (const [end, field] of Object.entries(this.fields)) setValue(field, shown(chosen[end]));
-    const value = chosen[this.end] ?? this.slider.min;
-    setValue(this.slider, value);
-    this.slider.setAttribute("aria-valuetext", `${this.end.replace("_", " ")} ${shortNumber(Number(value))}`);
+    const value = chosen[this.end];
+    setValue(this.slider, value ?? this.slider.min);
+    this.slider.setAttribute("aria-valuetext", value === null ? "not chosen yet" : `${this.end.replace("_", " ")} ${plainNumber(value)}`);
   }
 }
 
-const shown = (value) => (value === null ? null : shortNumber(value));
+const shown = (value) => (value === null ? null : plainNumber(value));
 
 /** A round step of about a hundredth of a range. */
 function stepOf(lower, upper) {

@@ -1,6 +1,6 @@
 // "Adjust": what a good answer is, in words; the terms behind them one level down.
 
-import { button, fill, h, onNumber, setText, setValue, shortNumber } from "../lib/dom.js";
+import { button, fill, h, onNumber, plainNumber, setText, setValue } from "../lib/dom.js";
 import { togglePanel } from "../lib/page_controls.js";
 import { initialState } from "../lib/state.js";
 
@@ -21,7 +21,7 @@ export class Adjust {
     togglePanel(this.node, opener, open);
   }
 
-  /** Build the controls for a scene. */
+  /** Build the controls for a data set. */
   build(scene) {
     this.scene = scene;
     if (this.opener) this.opener = document.getElementById("adjust-button");
@@ -58,7 +58,7 @@ export class Adjust {
       field("Options to show", this.count),
       scene.shape ? null : field("Features that may change, at most", this.maxChanges),
       this.certainty(scene, set),
-      field("Safety margin", this.margin, "How far the answer must be beyond each threshold of the model, in the units of the feature. 0 is just beyond it."),
+      field("Safety margin", this.margin, scene.margin),
       scene.constraints.length > 0 && [
         h("h3", {}, "Always required"),
         h("ul", { class: "rules-list" }, scene.constraints.map((text) => h("li", {}, text))),
@@ -89,7 +89,7 @@ export class Adjust {
   certainty(scene, set) {
     this.sure = null;
     if (!scene.probabilities || scene.kind !== "class") return null;
-    const read = () => (this.state.at_least === null ? null : shortNumber(100 * this.state.at_least));
+    const read = () => (this.state.at_least === null ? null : plainNumber(100 * this.state.at_least));
     const accept = (percent) => set({ at_least: percent === null ? null : percent / 100, target: this.oneTarget() });
     this.sure = numberField("sure", { min: 1, max: 100, step: "any", placeholder: "any" }, accept, read, null);
     this.readSure = read;
@@ -109,7 +109,7 @@ export class Adjust {
     setValue(this.spread, state.spread);
     setValue(this.count, state.count);
     setValue(this.maxChanges, state.max_changes);
-    setValue(this.margin, shortNumber(state.margin));
+    setValue(this.margin, plainNumber(state.margin));
     if (this.sure) setValue(this.sure, this.readSure());
     this.spread.disabled = state.cost === "Q"; // which measures pixels in their original unit
     setText(this.term, `Cost: ${this.scene.measures[state.cost][2]}.`);

@@ -1,1 +1,1 @@
-"""The reply to a question: the ways to reach the goal, with their effort in words, and the proof."""
+"""The reply to a question: the options to reach the goal, with their effort in words, and the proof."""

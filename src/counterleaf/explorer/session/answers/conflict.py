@@ -9,6 +9,7 @@ from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.settings import Setting, drop_wider_ranges
 from counterleaf.proof.certificate import Status
+from counterleaf.question.constraints.functions import max_changes
 
 Explain = Callable[..., tuple[Explanation, list[Setting]]]
 
@@ -42,6 +43,22 @@ def find_conflict(
     if others:
         found += _needed(is_possible, question, others)[1]
     return [setting for setting in settings if setting in found]
+
+
+def broken_rules(explain: Explain, question: Question, settings: list[Setting]) -> list[Setting]:
+    """The settings that a row breaks as it is, each by itself; none if it breaks only several of them together."""
+    others = [setting for setting in settings if setting.kind in ("margin", "step")]
+
+    def stays(kept: Setting | None) -> bool:
+        relaxed = question
+        for setting in others:
+            relaxed = relaxed if setting is kept else _without(relaxed, setting)
+        rules = [max_changes(0), *([kept.constraint] if kept is not None and kept.constraint is not None else [])]
+        return len(explain(relaxed, count=1, constraints=rules)[0]) > 0
+
+    if not stays(None):
+        return []
+    return [setting for setting in settings if setting.required is not None and not stays(setting)]
 
 
 def _needed(is_possible: Callable[[Question], bool], question: Question, part: list[Setting]) -> tuple[Question, list[Setting]]:

@@ -1,4 +1,4 @@
-"""Scenes and rows as the page reads them: the model, the features with their histograms, and the values of a row."""
+"""Data sets and rows as the page reads them: the model, the features with their histograms, and the values of a row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from counterleaf.explorer.session.answers.measures import MEASURES
 from counterleaf.explorer.session.question import MAX_FILE
 from counterleaf.explorer.session.scene import Scene, SceneSource, encode_value
 from counterleaf.explorer.session.words import filled_text, label_of
-from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.report.constraint_words import in_words, named
 from counterleaf.table.features import Feature, Numeric, is_missing
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
@@ -23,14 +23,15 @@ _MOST_ROWS = 20_000  # that a histogram counts
 
 
 def list_scene(scene: Scene | SceneSource) -> dict[str, Any]:
-    """A scene in the list of scenes, which are loaded when they are opened."""
+    """A data set in the list of data sets, which are loaded when they are opened."""
     return {"key": scene.key, "title": scene.title, "about": scene.about, "noun": scene.noun, "kind": scene.kind}
 
 
 def describe_scene(scene: Scene) -> dict[str, Any]:
-    """The properties of a scene that the page needs."""
-    explainer, tree = scene.explainer, scene.explainer.tree
-    is_ensemble = isinstance(tree, Ensemble)
+    """The properties of a data set that the page needs."""
+    explainer, tree, schema = scene.explainer, scene.explainer.tree, scene.explainer.schema
+    is_ensemble = not tree.is_one_tree
+    rules = [in_words(one, schema) for one in scene.constraints]
     histograms = _histograms(scene)
     return {
         **list_scene(scene),
@@ -52,17 +53,32 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         "model": model_name(tree)[1],
         "has_tree": not is_ensemble,
         "max_file": MAX_FILE,
-        "constraints": [str(one) for one in scene.constraints],
+        "constraints": rules,
+        "margin": margin_words(tree),
         "features": [
-            {**_describe_feature(feature), "histogram" if isinstance(feature, Numeric) else "counts": counts}
-            for feature, counts in zip(explainer.schema, histograms, strict=True)
+            {
+                **_describe_feature(feature),
+                "rules": [
+                    rule for rule, one in zip(rules, scene.constraints, strict=True) if feature.name in named(one, schema)
+                ],
+                "histogram" if isinstance(feature, Numeric) else "counts": counts,
+            }
+            for feature, counts in zip(schema, histograms, strict=True)
         ],
     }
 
 
+def margin_words(tree: Any) -> str:
+    """What the safety margin of a question asks for."""
+    if not tree.is_one_tree:
+        return "By how much the score of the answer must be beyond what the goal needs. 0 is just enough."
+    unit = "in the units of the feature" if tree.is_axis_aligned() else "in the units of the sum that the split compares"
+    return f"How far the answer must be beyond each threshold on its path through the tree, {unit}. 0 is just enough."
+
+
 def model_name(tree: Any) -> tuple[str, str]:
     """The indefinite article of a model, which plurals lack, and what it is."""
-    if isinstance(tree, Ensemble):
+    if not tree.is_one_tree:
         count = f"{tree.n_trees:,} {'tree' if tree.n_trees == 1 else 'trees'}"
         if tree.scoring.divisor != 1.0 or tree.scoring.link == "share":
             return "a ", f"forest of {count}"

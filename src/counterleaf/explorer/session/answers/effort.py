@@ -27,8 +27,8 @@ class Kind(StrEnum):
     NUMBER = "number"  # of a number without a usual range
     LEVEL = "level"  # of an ordinal feature
     CHOICE = "choice"  # another category
-    FILLED = "filled"  # a gap that does not count as a number
-    REMOVED = "removed"  # a value that becomes a gap
+    FILLED = "filled"  # a missing value that does not count as a number
+    REMOVED = "removed"  # a value that becomes missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def measure_move(explainer: Explainer, d: int, before: Any, after: Any) -> Move:
 
 
 def _numeric_move(feature: Numeric, share: float | None, after: float, before: float, filled: bool) -> Move:
-    """The move of a number; ``filled`` if it replaces a gap that counts as ``before``."""
+    """The move of a number; ``filled`` if it replaces a missing value that counts as ``before``."""
     direction = (after > before) - (after < before)
     kind = Kind.NUMBER if share is None else Kind.RANGE
     size = "" if share is None else f"{percent(share)} of the usual range"
@@ -80,8 +80,8 @@ def _numeric_move(feature: Numeric, share: float | None, after: float, before: f
 def measure_shares(explainer: Explainer, d: int, old: Array, new: Array) -> Array:
     """How far feature ``d`` moves between encoded values, as shares of its usual range or of its levels.
 
-    The gap of a number moves from the value that it counts as. NaN is another choice, a gap that is filled in or left out, or
-    a number without a usual range: each of them counts as 1 in an effort.
+    A missing number moves from the value that it counts as. NaN is another choice, a number that is filled in or left out, or
+    one without a usual range: each of them counts as 1 in an effort.
     """
     feature = explainer.schema.features[d]
     if isinstance(feature, Ordinal):
@@ -110,7 +110,7 @@ def total_effort(moves: Sequence[Move]) -> float:
 
 
 def describe_effort(moves: Sequence[Move], cost: str) -> dict[str, Any]:
-    """The effort of one way.
+    """The effort of one option.
 
     ``total`` is a sum of shares, ``share`` the part of the bar, which is full at 1. ``words`` consists of ``size``, which is
     None if something other than numbers changes, and ``short``.
@@ -143,7 +143,7 @@ def _effort_parts(moves: Sequence[Move]) -> list[str]:
     if count := counts[Kind.NUMBER]:
         parts.append(f"{count} number{'s' * (count > 1)} changed")
     if count := counts[Kind.FILLED]:
-        parts.append(f"{count} gap{'s' * (count > 1)} filled in")
+        parts.append(f"{count} missing value{'s' * (count > 1)} filled in")
     if count := counts[Kind.REMOVED]:
         parts.append(f"{count} value{'s' * (count > 1)} left out")
     return parts

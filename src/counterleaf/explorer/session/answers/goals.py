@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,7 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, some
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.scene import Scene
-from counterleaf.explorer.session.words import number_text, percent, percent_apart, series, with_unit
-from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.explorer.session.words import number_text, percent_apart, series, with_unit
 from counterleaf.question.query import Probability, Value, probability, value
 from counterleaf.types import Array
 
@@ -97,10 +96,10 @@ def _round_between(now: float, end: float) -> float:
 def describe_reach(scene: Scene, goal: Goal) -> str | None:
     """A sentence with the largest or the smallest output of a tree, if the goal is beyond it; None if it is not."""
     tree = scene.explainer.tree
-    outputs = None if isinstance(tree, Ensemble) else tree.outputs
+    outputs = tree.outputs
     if outputs is None or outputs.slope is not None or outputs.kind not in ("value", "probability"):
         return None
-    write: Callable[[float], str] = percent
+    write: Callable[[float, Sequence[float | None]], str] = percent_apart
     if scene.kind == "value":
         found, what, write = outputs.intercept[tree.leaves, 0], "value that this model predicts", scene.value_text
         rescale = scene.explainer._adapter.rescale
@@ -111,9 +110,9 @@ def describe_reach(scene: Scene, goal: Goal) -> str | None:
     else:
         return None
     if goal.at_least is not None and found.max() < goal.at_least:
-        return f"The largest {what} is {write(float(found.max()))}."
+        return f"The largest {what} is {write(float(found.max()), [goal.at_least])}."
     if goal.at_most is not None and found.min() > goal.at_most:
-        return f"The smallest {what} is {write(float(found.min()))}."
+        return f"The smallest {what} is {write(float(found.min()), [goal.at_most])}."
     return None
 
 

@@ -13,12 +13,11 @@ from counterleaf.answer.text import word
 from counterleaf.answer.tree_text import one_line
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.drawings.numbers import label_of, unit_of
-from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.plot.canvas import reach
 from counterleaf.table.features import MISSING, Boolean, Feature, Numeric
 from counterleaf.types import Array
 
-_NEAR = 4.0  # splits this number of times as far away as the ways are outside the window of an unbounded feature
+_NEAR = 4.0  # splits this number of times as far away as the options are outside the window of an unbounded feature
 _SHORT, _ZOOM = 0.08, 3.0  # a longest move below this share of the window zooms in on it
 
 
@@ -76,12 +75,11 @@ def axes_of(answer: Explanation, x_feature: str, y_feature: str, points: Array, 
 
 
 def _window(answer: Explanation, variable: int, values: Array) -> tuple[float, float]:
-    """The part of a number to show: its bounds, or else the row, the ways and nearby splits."""
+    """The part of a number to show: its bounds, or else the row, the options and nearby splits."""
     lower, upper = (float(end[variable]) for end in answer.schema.bounds())
     near: Array = np.empty(0)
     if math.isinf(lower) or math.isinf(upper):
-        model = answer.decision.model
-        splits = model.splits if isinstance(model, Ensemble) else model
+        splits = answer.decision.model.splits
         weights = splits.weights.toarray()
         used = weights[:, variable] != 0
         source = answer.certificate.problem.source

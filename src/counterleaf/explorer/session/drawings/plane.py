@@ -18,10 +18,10 @@ _MAX_REGIONS = 4000  # polygons; more of them are finer than the screen
 
 
 def draw_plane(answer: Explanation, x_feature: str, y_feature: str, whole: bool = False) -> dict[str, Any]:
-    """The predictions over two features and the positions of the row and of the ways.
+    """The predictions over two features and the positions of the row and of the options.
 
     A tree with constant leaves has exact polygons, unless an axis is a category; all other models have a raster. ``whole``
-    shows the whole range of both features even if the ways are close to the row.
+    shows the whole range of both features even if the options are close to the row.
     """
     schema, source = answer.schema, answer.certificate.problem.source
     points = answer.certificate.findings.points.reshape(-1, schema.width)

@@ -38,7 +38,7 @@ def every_prediction(scene: Scene) -> Any:
 
 
 def draw_tree(scene: Scene, answer: Explanation, all_leaves: Explanation) -> dict[str, Any]:
-    """The nodes with their texts and efforts, and the paths of the row and of each way.
+    """The nodes with their texts and efforts, and the paths of the row and of each option.
 
     ``all_leaves`` has the cheapest row of each leaf.
     """

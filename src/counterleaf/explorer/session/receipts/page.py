@@ -17,6 +17,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.receipts.pictures import draw_step, draw_track
 from counterleaf.explorer.session.receipts.step import Step, outcome_text
 from counterleaf.explorer.session.words import label_of, series, value_text
+from counterleaf.report.constraint_words import all_in_words
 from counterleaf.report.provenance import model_hash, now, versions
 
 _STYLE = """
@@ -86,13 +87,19 @@ def _comparison(steps: list[Step]) -> str:
             lines.append([name, *question, "none", step.reply["proof"]["text"]])
         for at in [at for at in step.kept or (0,) if at < len(ways)]:
             option = f"{name}, option {at + 1}" if name else f"Option {at + 1}"
-            lines.append([option, *question, _changes(step, ways[at]), ways[at]["effort"]["words"]])
+            lines.append([option, *question, _changes(step, ways[at]), _effort(ways[at])])
     head, *rows = lines
     cells = "".join(
         f'<th scope="col" style="width:{width}%">{escape(cell)}</th>' for cell, width in zip(head, widths, strict=True)
     )
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<h2>Comparison</h2><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _effort(way: Any) -> str:
+    """The effort of an option, and what the comparison must not leave out about it."""
+    doubts = ["not proved"] * (not way["proved"]) + ["NOT confirmed by the model"] * (not way["confirmed"])
+    return "; ".join([way["effort"]["words"], *doubts])
 
 
 def _changes(step: Step, way: Any) -> str:
@@ -118,7 +125,7 @@ def _section(step: Step, number: int | None) -> str:
         ("Best answer", step.measure),
     ]
     facts[1:1] = [("Values that were edited", "; ".join(step.edits))] if step.edits else []
-    facts += [("Always required", "; ".join(map(str, step.scene.constraints)))] if step.scene.constraints else []
+    facts += [("Always required", all_in_words(step.scene.constraints, step.answer.schema))] if step.scene.constraints else []
     filled = [f"{_label(step, name)} counts as {text}" for name, text in reply["imputed"].items()]
     facts += [("Missing values", "; ".join(filled))] if filled else []
     out.append(_facts(facts))
@@ -133,7 +140,7 @@ def _section(step: Step, number: int | None) -> str:
 def _freedom(step: Step) -> str:
     limits = "; ".join(step.reply["settings"])
     every = "every pixel" if step.scene.shape is not None else "every feature"
-    return f"{every}, within the range of the data" + (f", with these settings: {limits}" if limits else "")
+    return f"{every}, within its range" + (f", with these settings: {limits}" if limits else "")
 
 
 def _label(step: Step, name: str) -> str:
@@ -173,7 +180,7 @@ def _capital(text: str) -> str:
 
 def _proof(step: Step) -> str:
     proof, digest = step.reply["proof"], answer_digest(step)
-    bound = f" Every change costs at least {proof['lower_bound']}." if proof["lower_bound"] else ""
+    bound = f" Every allowed change to the goal costs at least {proof['lower_bound']}." if proof["lower_bound"] else ""
     text = f"{_capital(proof['text'])}.{bound if not proof['proved'] else ''}"
     return f"<h3>Proof</h3><p>{escape(text)}</p><p>Digest of the answer with its proof: <code>{escape(digest)}</code></p>"
 

@@ -15,7 +15,7 @@ from counterleaf.explorer.session.words import label_of, value_text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """A question and its answer; ``reply`` is the answer as the page shows it, ``scenery`` the description of the scene.
+    """A question and its answer; ``reply`` is the answer as the page shows it, ``scenery`` the description of the data set.
 
     ``kept`` are the indices of the options that the user kept; empty if the whole answer is exported.
     """

@@ -1,1 +1,1 @@
-"""All rows of a scene at once: their efforts, groups of them, and models and rows that the user opens on the page."""
+"""All rows of a data set at once: their efforts, groups of them, and models and rows that the user opens on the page."""

@@ -12,7 +12,6 @@ import numpy as np
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.answers.effort import measure_shares
-from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.report.cases import Cases, Collector, State, block_of
 from counterleaf.table.frames import Frame, cells_of, concat, take, with_columns
 from counterleaf.table.rows import TableRows
@@ -23,11 +22,11 @@ _FIRST, _MOST = 16, 4000  # rows of the first block and of the largest one
 _BLOCK_TIME = 0.15  # seconds that a block should take, so that a request can be cancelled between two blocks
 _DIGITS = 6  # significant digits of a number that is only drawn
 
-HAS, CAN, CANNOT, LIMIT, UNREADABLE = range(5)
+HAS, CAN, CANNOT, LIMIT, UNREADABLE, FOUND = range(6)  # found: perhaps not the best
 _STATUS = {
     State.HAS: HAS,
     State.CAN: CAN,
-    State.FOUND: CAN,
+    State.FOUND: FOUND,
     State.CANNOT: CANNOT,
     State.OPEN: LIMIT,
     State.INVALID: UNREADABLE,
@@ -54,7 +53,7 @@ class RowAnswers:
         self.explainer, self.question, self._class = explainer, question, class_index
         self.rows = rows if len(rows) <= MOST_ROWS else take(rows, slice(MOST_ROWS))
         self.n, self.done = len(self.rows), 0
-        self._size = _FIRST if isinstance(explainer.tree, Ensemble) or explainer.tree.computes else _MOST // 4
+        self._size = _FIRST if explainer.tree.computes else _MOST // 4
         self._frames: list[Frame] = []
         self._status: list[int] = []
         self._efforts: list[float | None] = []
@@ -80,7 +79,7 @@ class RowAnswers:
         raise_if_stopped()  # a stopped search ends like one that reached its time limit
         rows = TableRows(part, self.explainer.schema)
         collector = Collector(0)
-        collector.add(block_of(rows, found, self.question.get("target")))
+        collector.add(block_of(rows, found, None))  # a row that has the goal and breaks a rule has to change, as in its answer
         cases = collector.cases()
         reached = np.isin(cases.state, (State.CAN, State.FOUND))
         sizes = np.array([len(one) for one in cases.sets] + [0])

@@ -33,7 +33,7 @@ def columns_of(scene: Scene, names: list[str]) -> dict[str, Any]:
 
 
 def table_of(scene: Scene) -> Any:
-    """Return the rows of a scene, or raise if it has none."""
+    """Return the rows of a data set, or raise if it has none."""
     if scene.rows is None:
         raise CounterleafError(f"{scene.title} has no table of rows; paste some with Open, or pass --data")
     return scene.rows

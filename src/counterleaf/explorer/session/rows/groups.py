@@ -16,7 +16,7 @@ from counterleaf.report.audit import Audit
 from counterleaf.report.groups import MOST, as_bound, intervals, quartile_bounds
 from counterleaf.report.measures.comparisons import MIN_ROWS
 from counterleaf.report.measures.differences import TOO_FEW
-from counterleaf.report.page.words import as_number, percent
+from counterleaf.report.page.words import as_number, percent, points
 from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.frames import records
 
@@ -149,7 +149,8 @@ def _sentence(one: dict[str, Any], words: Words, label: str) -> str:
     value, other = (one["value"], one["other_value"]) if more else (one["other_value"], one["value"])
     near, far = sorted((abs(one["low"]), abs(one["high"])))
     if one["measure"] in _SHARES:
-        gap = f"{100 * (value - other):.1f} percentage points (95 % interval {100 * near:.1f} to {100 * far:.1f})"
+        size, low, high = (points(one).lstrip("+") for one in (value - other, near, far))
+        gap = f"{size} percentage points (95 % interval {low} to {high})"
         numbers = percent(value), percent(other)
     else:
         numbers = words.effort(value), words.effort(other)

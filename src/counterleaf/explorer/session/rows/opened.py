@@ -1,4 +1,4 @@
-"""Scenes that the user opens on the page: a model from its JSON, or other rows for a model. The text is not trusted."""
+"""Data sets that the user opens on the page: a model from its JSON, or other rows for a model. The text is not trusted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def open_model(name: str, text: str) -> Scene:
-    """Read a model from its JSON and return its scene, with one row in the middle of the bounds."""
+    """Read a model from its JSON and return its data set, with one row in the middle of the bounds."""
     shown = _title(name, "the file")
     if _SURROGATE.search(text):
         with suppress(json.JSONDecodeError, RecursionError):  # ``model_of`` reports these
@@ -67,7 +67,7 @@ def _check_names(shown: str, explainer: Explainer) -> None:
 
 
 def open_rows(scene: Scene, name: str, text: str | None) -> tuple[Scene, list[str]]:
-    """Return the scene with other rows, and sentences about how they were understood."""
+    """Return the data set with other rows, and sentences about how they were understood."""
     schema = scene.explainer.schema
     if text is None:
         rows, notes = typical_row(scene.rows, schema), ["1 row with typical values; edit them in the table of features."]

@@ -41,7 +41,7 @@ class OpenRequest(StrictModel):
 
 
 class RowsRequest(StrictModel):
-    """Rows for the model of a scene; None is a typical row."""
+    """Rows for the model of a data set; None is a typical row."""
 
     scene: Key
     name: FileName

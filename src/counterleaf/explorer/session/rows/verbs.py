@@ -25,7 +25,6 @@ from counterleaf.explorer.session.rows.requests import (
 )
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.words import label_of
-from counterleaf.model.ensembles.ensemble import Ensemble
 
 _CACHED = 3  # questions whose answers for all rows are kept
 _SECONDS = 0.8  # of searches in one request
@@ -54,12 +53,12 @@ class Explaining(Protocol):
 
 
 class RowVerbs:
-    """Answers requests about all rows of a scene; the answers to the last questions are kept."""
+    """Answers requests about all rows of a data set; the answers to the last questions are kept."""
 
     def __init__(self, session: Explaining) -> None:
         self._session = session
         self._known: OrderedDict[tuple[str, str], RowAnswers] = OrderedDict()
-        self._opened: OrderedDict[str, str] = OrderedDict()  # the titles of the scenes that the user opened, by key
+        self._opened: OrderedDict[str, str] = OrderedDict()  # the titles of the data sets that the user opened, by key
         self.verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
             "columns": lambda arguments: self._columns(ColumnsRequest.model_validate(arguments)),
             "efforts": lambda arguments: self._efforts(EffortsRequest.model_validate(arguments)),
@@ -80,7 +79,7 @@ class RowVerbs:
             scene, explainer = self._session.scene(question.scene), self._session.explainer(general)
             rows = table_of(scene)
             arguments = {**posed.arguments, "time_limit": None, "max_nodes": _MAX_NODES}
-            if isinstance(explainer.tree, Ensemble):  # a tree is much faster if all rows are searched together, without a clock
+            if not explainer.tree.is_one_tree:  # a tree is much faster if all rows are searched together, without a clock
                 arguments["time_limit"] = min(self._session.time_limit, _ROW_TIME)
             self._known[key] = RowAnswers(explainer, rows, arguments, _class_of(scene, question))
         self._known.move_to_end(key)
@@ -130,7 +129,7 @@ class RowVerbs:
         return {"key": scene.key, "notes": notes + self._add(scene)}
 
     def _add(self, scene: Scene) -> list[str]:
-        """Add a scene; return sentences about the one that was closed in its place."""
+        """Add a data set; return sentences about the one that was closed in its place."""
         self._session.add(scene)
         self._opened.pop(scene.key, None)
         self._opened[scene.key] = scene.title

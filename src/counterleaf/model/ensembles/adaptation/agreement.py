@@ -36,10 +36,5 @@ def agrees(ensemble: Ensemble, points: Array, found: Array, outward: Callable[[A
         values = scoring.values(scores)
         values = values if outward is None else outward(values)
         return bool(np.allclose(found, values, rtol=CLOSE, atol=CLOSE * np.abs(values).max(initial=0.0)))
-    if scoring.kind == "largest" and scores.shape[1] > 1:
-        top = np.sort(scores, axis=1)
-        apart = top[:, -1] - top[:, -2]
-    else:
-        apart = np.abs(scores[:, 0] - scoring.cut)
-    clear = (apart > 2.0 * scoring.noise) | (scoring.noise == 0.0)
+    clear = (scoring.lead(scores) > 2.0 * scoring.noise) | (scoring.noise == 0.0)
     return bool((found == ensemble.classes[scoring.decide(scores)])[clear].all())

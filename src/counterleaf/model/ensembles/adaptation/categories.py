@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.errors import CounterleafError
 from counterleaf.table.frames import cells_of, columns, is_frame, numbers_of
 from counterleaf.types import Array, is_missing
 
@@ -19,11 +20,14 @@ class CategoryCodes:
     Parameters
     ----------
     categories : mapping
-        The categories of some columns, by position. The code of a category is its position in the list; -1 is the code of a
-        value that is not in the list, NaN that of a missing one. If the list is empty, the column holds codes.
+        The categories of some columns, by position. The code of a category is its position in the list; NaN stands for a
+        missing value and for one that is not in the list. If the list is empty, the column holds codes.
+    closed : bool, default=False
+        Whether to refuse a value that is not in the list, because it is not known where the model sends it.
     """
 
     categories: Mapping[int, Sequence[Any]]
+    closed: bool = False
 
     def numbers(self, rows: Any) -> Array:
         """Return a frame, an array or a sparse matrix as (n, D) numbers.
@@ -49,4 +53,7 @@ class CategoryCodes:
 
     def _codes(self, j: int, column: Any) -> Array:
         place = {value: float(code) for code, value in enumerate(self.categories[j]) if not is_missing(value)}
-        return np.array([np.nan if is_missing(value) else place.get(value, -1.0) for value in cells_of(column)])
+        odd = next((value for value in cells_of(column) if self.closed and not is_missing(value) and value not in place), None)
+        if odd is not None:
+            raise CounterleafError(f"the model does not tell where it sends {odd!r}; pass data= with rows that hold it")
+        return np.array([np.nan if is_missing(value) else place.get(value, np.nan) for value in cells_of(column)])

@@ -12,8 +12,9 @@ from counterleaf.model.ensembles.adaptation.agreement import CLOSE, agrees
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.pipelines.probing import Probe, frame_of
 from counterleaf.model.pipelines.study import Study
-from counterleaf.model.readers.leaf_probes import quiet
+from counterleaf.model.readers.shared.leaf_probes import quiet
 from counterleaf.table.features import Numeric
+from counterleaf.table.frames import copy_of
 from counterleaf.types import Array
 
 _NARROW = float(np.finfo(np.float32).max)  # scikit-learn's trees refuse larger numbers
@@ -21,44 +22,21 @@ _ROWS = 400
 
 
 def check_ensemble(probe: Probe, ensemble: Ensemble, study: Study | None) -> None:
-    """Send rows through the pipeline itself, and compare its predictions with those of the folded ensemble.
+    """Send rows through the pipeline itself, and compare its predictions with those of the folded ensemble, as ``check``.
 
     The numbers of the rows are on both sides of cuts and between them, in all columns at once.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-    ensemble : Ensemble
-        The folded ensemble.
-    study : Study or None
-        The findings about steps that must be probed.
-
-    Raises
-    ------
-    CounterleafError
-        If they differ, or if the pipeline fails.
     """
-    codes, features = _codes(probe, ensemble, study), probe.features
-    rows = [
-        [c if isinstance(f, Numeric) else (*f.values, None)[int(c)] for f, c in zip(features, line, strict=True)]
-        for line in codes.tolist()
-    ]
+    codes = _codes(probe, ensemble, study)
+    rows = probe.rows_of(codes.tolist())
     try:
         table = frame_of(rows, probe.found, probe.data)
         fits: Array = np.ones(len(rows), bool)
         if probe.found.read.dtype == "float32":
-            fits = np.asarray(~(np.abs(probe.seen(table)) > _NARROW).any(axis=1))
+            fits = np.asarray(~(np.abs(probe.seen(copy_of(table))) > _NARROW).any(axis=1))
             table = frame_of([row for row, fit in zip(rows, fits.tolist(), strict=True) if fit], probe.found, probe.data)
         if not fits.any():
             return
-        x = np.zeros((len(rows), probe.schema.width))
-        for k, (start, feature) in enumerate(zip(probe.starts, features, strict=True)):
-            if isinstance(feature, Numeric):
-                x[:, start] = codes[:, k]
-            elif start >= 0:  # otherwise the pipeline drops it
-                x[np.arange(len(rows)), start + codes[:, k].astype(int)] = 1.0
-        same = _same(probe, table, ensemble, x[fits])
+        same = _same(probe, table, ensemble, probe.variables_of(codes)[fits])
     except CounterleafError:
         raise
     except Exception as error:  # a step or a model may raise anything
@@ -71,7 +49,7 @@ def _same(probe: Probe, table: Any, ensemble: Ensemble, points: Array) -> bool:
     """Return whether the pipeline predicts the same as the ensemble, probabilities included."""
     model, rescale = probe.found.source, probe.found.rescale
     with quiet():
-        found = np.asarray(model.predict(table)).reshape(len(points))
+        found = np.asarray(model.predict(copy_of(table))).reshape(len(points))  # a step may write to what it is given
         has = ensemble.has_probabilities and hasattr(model, "predict_proba")
         shares = np.asarray(model.predict_proba(table)) if has else None
     if shares is not None and not np.allclose(shares, ensemble.predict_proba(points), rtol=0.0, atol=CLOSE):

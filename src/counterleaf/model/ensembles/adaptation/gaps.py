@@ -30,27 +30,7 @@ _MOST_NODES = 50_000_000
 
 
 def expand_ensemble(ensemble: Ensemble, schema: Schema, wider: Schema, routes: Routes) -> tuple[Ensemble, Array]:
-    """Return the ensemble over the variables of a schema with gaps, and the node of the old ensemble behind each node.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The ensemble over the variables of ``schema``.
-    schema, wider : Schema
-        The same features without and with gaps.
-    routes : Routes
-        Where missing numbers go, one entry per node of the catalogue.
-
-    Returns
-    -------
-    tuple of Ensemble and (N,) array
-        The new ensemble, and for each of its nodes the old one.
-
-    Raises
-    ------
-    CounterleafError
-        If a split has no route for a missing number, or there are too many nodes.
-    """
+    """Return the ensemble with gaps, and the node of the old one behind each node, see ``expand_model``."""
     gaps = sorted(wider.index(name) for name in wider.gaps)
     size = ensemble.splits.n_nodes // 2
     _check_routes(ensemble, schema, gaps, routes)
@@ -112,20 +92,7 @@ def _check_routes(ensemble: Ensemble, schema: Schema, gaps: list[int], routes: R
 
 
 def points_with_gaps(ensemble: Ensemble, schema: Schema) -> Array:
-    """Return made-up rows, as variables of a schema with gaps: numbers next to cuts, and some of those that may be missing.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The ensemble over the variables of the schema.
-    schema : Schema
-        The schema, with gaps.
-
-    Returns
-    -------
-    (n, D) array
-        The rows.
-    """
+    """Return made-up rows, as variables of a schema with gaps: numbers next to cuts, and some of those that may be missing."""
     rng = np.random.default_rng(2)
     variable, _, low, high = cuts(ensemble.splits)
     single = np.diff(ensemble.splits.weights.indptr) == 1
@@ -145,24 +112,7 @@ def points_with_gaps(ensemble: Ensemble, schema: Schema) -> Array:
 
 
 def count_in_leaves(ensemble: Ensemble, schema: Schema, routes: Routes | None, codes: Array) -> Array:
-    """Return the number of rows that reach each leaf.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The ensemble over the variables of the schema.
-    schema : Schema
-        The features, without gaps.
-    routes : Routes or None
-        Where missing numbers go; rows that lack other numbers do not count.
-    codes : (n, F) array
-        The rows as one number per cell, NaN where a value is missing.
-
-    Returns
-    -------
-    (N,) array of int
-        One number per node; 0 at splits.
-    """
+    """Return the number of rows that reach each leaf, given their codes; rows without a route do not count."""
     counts = np.zeros(len(ensemble.left), np.int64)
     gappy = np.isnan(codes).any(axis=1)
     whole = codes[~gappy]

@@ -15,9 +15,9 @@ import numpy as np
 from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import first_number
 from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.readers.leaf_probes import quiet
+from counterleaf.model.readers.shared.leaf_probes import quiet
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import ColumnModel, Rescale, exchanged, innermost, rescale_of, unwrap
+from counterleaf.model.wrappers import ColumnModel, Rescale, exchanged, innermost, rescale_of, stand_in, unwrap
 from counterleaf.types import Array
 
 _FAR = 1e30  # beyond any score, also as float32
@@ -25,24 +25,9 @@ _THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 
 
 def adjusted_ensemble(core: Any, ensemble: Ensemble) -> Ensemble:
-    """Return the ensemble of a core, given that of the model inside it.
+    """Return the ensemble of a core, given that of the model inside it; refuse a wrapper that decides by several scores.
 
-    Parameters
-    ----------
-    core : object
-        A fitted model with its wrappers.
-    ensemble : Ensemble
-        The ensemble of the model inside all wrappers.
-
-    Returns
-    -------
-    Ensemble
-        The same trees with another decision; for regression, the same ensemble: see ``rescale_model``.
-
-    Raises
-    ------
-    CounterleafError
-        If the wrapper decides by more than one score.
+    It has the same trees with another decision; a regression is rescaled, see ``rescale_model``.
     """
     bare = innermost(core)
     if core is bare or ensemble.is_regression:
@@ -117,40 +102,16 @@ def _decided(ensemble: Ensemble, column: int, rises: bool, first: float, keeps_l
 
 def _share_model(classes: Array) -> Any:
     """Return a classifier whose rows are the probabilities of two classes."""
-    from sklearn.base import BaseEstimator, ClassifierMixin
-
-    class ShareModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-        classes_, n_features_in_ = classes, 2
-
-        def fit(self, X: Any, y: Any) -> Any:  # scikit-learn asks for it
-            return self
-
-        def __sklearn_is_fitted__(self) -> bool:
-            return True
-
-        def predict(self, X: Any) -> Array:
-            return np.asarray(classes[np.asarray(X).argmax(axis=1)])
-
-        def predict_proba(self, X: Any) -> Array:
-            return np.asarray(X)
-
-    return ShareModel()
+    return stand_in(classes, lambda X: classes[X.argmax(axis=1)], lambda X: X, width=2)
 
 
 def _score_model(bare: Any, ensemble: Ensemble) -> Any:
     """Return a classifier whose score is the number in the first column, with the methods of the model."""
-    share, scoring, labels = _share_model(ensemble.classes), ensemble.scoring, ensemble.classes
-
-    class ScoreModel(type(share)):  # type: ignore[misc]  # the same
-        def predict(self, X: Any) -> Array:
-            return np.asarray(labels[scoring.decide(np.asarray(X)[:, :1])])
-
-        def predict_proba(self, X: Any) -> Array:
-            return scoring.probabilities(np.asarray(X)[:, :1])
-
-    if hasattr(bare, "decision_function"):
-        ScoreModel.decision_function = lambda self, X: np.asarray(X)[:, 0]
-    return ScoreModel()
+    scoring, labels = ensemble.scoring, ensemble.classes
+    score = (lambda X: X[:, 0]) if hasattr(bare, "decision_function") else None
+    return stand_in(
+        labels, lambda X: labels[scoring.decide(X[:, :1])], lambda X: scoring.probabilities(X[:, :1]), score, width=2
+    )
 
 
 def rescale_model(core: Any, model: Tree | Ensemble) -> Rescale | None:

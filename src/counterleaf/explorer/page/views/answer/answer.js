@@ -95,10 +95,10 @@ export class AnswerView {
     this.bar.say(this.headline.textContent);
   }
 
-  /** Show an error in place of an answer. */
+  /** Show an error in place of an answer, which may exist. */
   showError(message) {
     this.answer = null;
-    this.showHeadline(["This question has no answer"], "");
+    this.showHeadline(["The explorer did not answer this question"], "");
     setText(this.spoken, message);
     this.showReason([h("p", { id: "error" }, message), button("Try again", () => this.tools.retry())]);
   }
@@ -114,7 +114,8 @@ export class AnswerView {
 
 /** One plain sentence; the goal is emphasized. */
 function headlineOf(answer, scene) {
-  const { ways, status } = answer;
+  const { ways, status, already } = answer;
+  if (already) return [ways.length || status !== "infeasible" ? `${already}.` : `${already}, and no allowed change does both.`];
   const target = h("strong", {}, goalOf(answer, scene));
   const say = scene.kind === "value" ? "predict" : "say";
   if (!ways.length) {
@@ -122,8 +123,9 @@ function headlineOf(answer, scene) {
     return [`No change found in time that makes the model ${say} `, target];
   }
   if (!ways[0].n_changes) return [`Nothing has to change: the model ${say}s `, target, " already"];
-  if (ways.length > 1) return [`${ways.length > 2 ? "Any" : "Either"} of these ${NUMBERS[ways.length]} options makes the model ${say} `, target];
-  return [ways[0].n_changes > 1 ? `These changes make the model ${say} ` : `This change makes the model ${say} `, target];
+  const [makes, make] = ways.every(({ confirmed }) => confirmed) ? ["makes", "make"] : ["may make", "may make"];
+  if (ways.length > 1) return [`${ways.length > 2 ? "Any" : "Either"} of these ${NUMBERS[ways.length]} options ${makes} the model ${say} `, target];
+  return [ways[0].n_changes > 1 ? `These changes ${make} the model ${say} ` : `This change ${makes} the model ${say} `, target];
 }
 
 /** The goal in words; of two classes it is the other one. */

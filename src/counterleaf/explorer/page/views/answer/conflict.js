@@ -28,7 +28,7 @@ export function describeConflict(state, { conflict, proof, reach }, change) {
     return h(
       "p",
       {},
-      "None of your settings is the cause: no row within the ranges of the data gets there. ",
+      "None of your settings is the cause: no row within the ranges of the features gets there. ",
       reach ?? "A wider range for a feature may help.",
       proved,
     );

@@ -16,8 +16,9 @@ export class Details {
     const check = button("Check the proof", () => checkProof(state, outcome));
     const facts = [
       ["Effort", way.effort.words],
-      ["Cost", way.effort.cost],
+      ["Cost", way.proof.cost],
       ["Lower bound", way.proof.lower_bound ?? "none"],
+      ["Gap", way.proof.gap ?? "not known"],
       ["Measure", answer.measure],
       ["Leaf", String(way.leaf)],
       ["Model says", way.number ? `${way.label}, ${way.number.text}` : way.label],

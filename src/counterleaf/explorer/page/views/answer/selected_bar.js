@@ -20,7 +20,7 @@ export class SelectedBar {
   update(way, k, count) {
     this.k = k;
     const changes = way.changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(" · ");
-    setText(this.rank, count > 1 ? `Option ${k + 1} of ${count}` : "Answer");
+    setText(this.rank, (count > 1 ? `Option ${k + 1} of ${count}` : "Answer") + (way.proved ? "" : ", not proved"));
     setText(this.top, "↑ Answer");
     this.previous.disabled = k === 0;
     this.next.disabled = k + 1 >= count;

@@ -24,7 +24,7 @@ export class Strip {
 
   update(state) {
     this.state = state;
-    this.node.classList.toggle("stale", Boolean(this.key) && !same(this.key, this.keyOf(state)));
+    this.node.classList.toggle("stale", Boolean(this.key) && !same(this.key, this.keyOf(state))); // which hides the efforts
     this.node.classList.toggle("idle", !this.isUseful);
     for (const node of this.node.querySelectorAll("button"))
       node.setAttribute("aria-pressed", String(node.dataset.n === String(state.max_changes ?? "any")));
@@ -52,20 +52,19 @@ export class Strip {
 
   draw() {
     const set = (max_changes) => () => this.change({ ...this.state, max_changes });
-    const shown = this.points.slice(0, MAX_POINTS);
+    const [shown, best] = [this.points.slice(0, MAX_POINTS), this.points.at(-1)];
     fill(
       this.node,
       h("span", { class: "caption", id: "strip-caption" }, "How many things may change?"),
       h(
         "span",
         { class: "segmented", role: "group", "aria-labelledby": "strip-caption" },
-        shown.map(({ n_changes, effort, changes }) =>
-          button([count(n_changes, n_changes === 1 ? "change" : "changes"), h("small", {}, effort.size ?? effort.short)], set(n_changes), {
-            "data-n": n_changes,
-            title: `${changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(", ")} (${effort.words})`,
+        shown.map((point) =>
+          button([count(point.n_changes, point.n_changes === 1 ? "change" : "changes"), effortOf(point)], set(point.n_changes), {
+            "data-n": point.n_changes,
           }),
         ),
-        button([count("any", "number"), h("small", {}, "best overall")], set(null), { "data-n": "any" }),
+        button([count("any", "number"), h("small", {}, best ? (best.proved ? "best overall" : "best found, not proved") : "\u00a0")], set(null), { "data-n": "any" }),
       ),
     );
     if (this.state) this.update(this.state);
@@ -76,6 +75,13 @@ export class Strip {
     const first = this.points[0];
     return Boolean(this.state?.max_changes !== null || (first && first.n_changes > 0));
   }
+}
+
+/** The effort of a point; one whose search stopped may have none. */
+function effortOf({ effort, changes, proved }) {
+  if (!effort) return h("small", { title: "The search stopped before it found a change or ruled it out" }, "not proved: stopped");
+  const listed = changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(", ");
+  return h("small", { title: `${listed} (${effort.words})` }, (effort.size ?? effort.short) + (proved ? "" : ", not proved"));
 }
 
 /** A number with its unit, which narrow pages do not show. */

@@ -1,4 +1,4 @@
-// The values of a category as chips: pressed if allowed, with a bar for the count in the data, and marks for row and ways.
+// The values of a category as chips: pressed if allowed, with a bar for the count in the data, and marks for row and options.
 
 import { button, h } from "../../lib/dom.js";
 import { isMissing, nameOf } from "./values.js";
@@ -96,9 +96,9 @@ export class Chips {
     this.set({ allowed: allowed.length === this.feature.values.length ? null : allowed });
   }
 
-  /** Allow the current value only, or the first one if the current value is missing. */
+  /** Allow the current value only; nothing happens if it is missing. */
   allowNone() {
-    this.allow([isMissing(this.feature, this.value) ? 0 : this.value]);
+    if (!isMissing(this.feature, this.value)) this.allow([this.value]);
   }
 
   update(control, value, values, selected) {

@@ -1,6 +1,6 @@
-// One line of the table: a feature's name, its value now, its track or chips, its value in the selected way, lock and more.
+// One line of the table: a feature's name, its value now, its track or chips, its value in the selected option, lock and more.
 
-import { button, fill, h, padlock } from "../../lib/dom.js";
+import { button, fill, h, padlock, setText } from "../../lib/dom.js";
 import { Chips } from "./chips.js";
 import { More } from "./more.js";
 import { NowField } from "./now_field.js";
@@ -70,7 +70,7 @@ export class FeatureLine {
     return !this.panelRow.hidden;
   }
 
-  /** `changes` has one entry per way, undefined if the way does not change the feature. */
+  /** `changes` has one entry per option, undefined if the option does not change the feature. */
   update({ control, value, original, imputed, changes, selected, answered }) {
     const key = JSON.stringify([control, value, original, imputed, changes, selected, answered]);
     if (key === this.key) return;
@@ -104,9 +104,9 @@ export class FeatureLine {
   }
 
   showSettings(control) {
-    const parts = describeSettings(this.feature, control);
-    const text = parts.join(" · ");
-    if (this.settings.textContent !== text) this.settings.textContent = text;
+    const rules = this.feature.rules.length ? [`always required: ${this.feature.rules.join("; ")}`] : [];
+    const text = [...describeSettings(this.feature, control), ...rules].join(" · ");
+    setText(this.settings, text);
     const locked = String(control.lock);
     if (this.lock.getAttribute("aria-pressed") === locked) return;
     this.lock.setAttribute("aria-pressed", locked);

@@ -43,6 +43,7 @@ export class FeatureTable {
     });
     this.only = h("input", { type: "checkbox", id: "only-changed", onchange: () => this.filter() });
     this.lockOthers = button("Lock all others", () => this.setLocks((line) => !line.changed || this.locked(line)), {
+      id: "lock-others",
       title: "Lock every feature that the selected option does not change",
     });
     this.unlock = button("Unlock all", () => this.setLocks(() => false));
@@ -84,7 +85,7 @@ export class FeatureTable {
     );
   }
 
-  /** `selected` is the index of the selected way. */
+  /** `selected` is the index of the selected option; `answer` is undefined while that of another row is on its way. */
   update(state, row, answer, selected = 0) {
     this.state = state;
     this.row = row;
@@ -96,12 +97,12 @@ export class FeatureTable {
         changes.get(change.feature)[k] = change;
       }
     });
-    this.order = ways[selected]?.changes.map(({ feature }) => feature) ?? [];
+    if (answer !== undefined) this.order = ways[selected]?.changes.map(({ feature }) => feature) ?? [];
     const none = new Array(ways.length).fill(undefined);
     this.lines.forEach((line, k) => {
       const { name } = line.feature;
       const found = changes.get(name) ?? none;
-      line.changed = Boolean(found[selected]);
+      if (answer !== undefined) line.changed = Boolean(found[selected]);
       line.isSet = this.isSet(name);
       line.update({
         control: controlOf(state, name),
@@ -116,11 +117,12 @@ export class FeatureTable {
     const option = ways.length ? `Option ${selected + 1}` : "New value";
     if (this.option.textContent !== option) this.option.textContent = option;
     this.showTools(ways.length > 0);
+    if (answer === undefined) return; // the lines stay where they are until the answer
     this.arrange();
     this.filter();
   }
 
-  /** Whether the user edited or limited a feature; the locks that a scene starts with do not count. */
+  /** Whether the user edited or limited a feature; the locks that a data set starts with do not count. */
   isSet(name) {
     const control = lookUp(this.state.controls, name);
     return (

@@ -1,7 +1,7 @@
-// The track of a number or a date: the data as a histogram, the row, the ways, and the allowed range with ends to drag.
+// The track of a number or a date: the data as a histogram, the row, the options, and the allowed range with ends to drag.
 
 import { h } from "../../lib/dom.js";
-import { formatBare, formatValue, nameOf, snapOf, snapTo } from "./values.js";
+import { formatBare, formatExact, formatValue, nameOf, snapOf, snapTo } from "./values.js";
 
 const HEIGHT = 100; // of the histogram in its coordinates
 const LEAST_BAR = 5; // so that a bin with one row is visible
@@ -40,7 +40,7 @@ export class Track {
     this.base = axisOf(feature);
     this.axis = this.base;
     this.half = halfBar(feature);
-    this.others = []; // the marks of the ways that are not selected
+    this.others = []; // the marks of the options that are not selected
     const { histogram } = feature;
     this.bars =
       histogram &&
@@ -84,7 +84,7 @@ export class Track {
     return snapOf(this.feature, this.control.step, this.axis[1] - this.axis[0] || 1);
   }
 
-  /** `values` are the values of the ways, undefined where a way does not change the feature. */
+  /** `values` are the values of the options, undefined where an option does not change the feature. */
   update(control, value, values, selected) {
     this.control = control;
     if (!this.ends.some((end) => end.moving)) this.stretch([value, control.low, control.high, ...values]);
@@ -102,7 +102,7 @@ export class Track {
     this.showRange();
   }
 
-  /** Draw the arrow from the row's value to the selected way's, whose tip is at the value. */
+  /** Draw the arrow from the row's value to the selected option's, whose tip is at the value. */
   point(from, to, up) {
     this.arrow.className = up ? "way-arrow up" : "way-arrow down";
     this.arrow.style.left = `${Math.min(from, to)}%`;
@@ -147,7 +147,7 @@ export class Track {
       [low, "≥ ", 0],
       [high, "≤ ", 1],
     ].forEach(([limit, sign, k]) => {
-      const text = limit === null ? formatBare(this.feature, this.endOfScale(k)) : sign + formatBare(this.feature, limit);
+      const text = limit === null ? formatBare(this.feature, this.endOfScale(k)) : sign + formatExact(this.feature, limit, false);
       if (this.scale[k].textContent !== text) this.scale[k].textContent = text;
       this.scale[k].classList.toggle("set", limit !== null);
       const at = this.at(limit ?? this.endOfScale(k)); // below the end of the range, also where a bar is centred on the value
@@ -267,7 +267,9 @@ class RangeEnd {
     node.style.left = `${percent}%`;
     this.bubble.style.translate = `${end === "low" ? 100 - percent : -percent}% 0`; // within the track at both of its ends
     node.classList.toggle("set", limit !== null);
-    const text = limit === null ? (end === "low" ? "no lower limit" : "no upper limit") : formatValue(feature, limit);
+    const bound = end === "low" ? feature.lower : feature.upper;
+    const open = (bound ?? null) === null ? `no ${end === "low" ? "lower" : "upper"} limit` : `${formatValue(feature, bound)}, the end of the range`;
+    const text = limit === null ? open : formatExact(feature, limit);
     if (this.text === text && this.axis === track.axis) return;
     [this.text, this.axis] = [text, track.axis];
     this.bubble.textContent = text;

@@ -1,5 +1,7 @@
 // Values of features as text and back: thousands separators, units, dates; and the snapping of dragged values.
 
+import { plainNumber } from "../../lib/dom.js";
+
 const DAY = 86_400_000; // milliseconds
 const MOST_POSITIONS = 200; // of a dragged end: about one per pixel or two
 const WORDS = [
@@ -17,7 +19,7 @@ export const MULTIPLIERS = WORDS.map(([multiplier]) => multiplier);
 
 /** How hard a feature is to change, in words if the multiplier is one of the slider's. */
 export const describeMultiplier = (multiplier) =>
-  WORDS.find(([one]) => one === multiplier)?.[1] ?? `${formatNumber(multiplier)} times as hard to change`;
+  WORDS.find(([one]) => one === multiplier)?.[1] ?? `${plainNumber(multiplier)} times as hard to change`;
 
 export const isTrack = (feature) => feature.kind === "number" || feature.kind === "date";
 export const isOrdered = (feature) => isTrack(feature) || feature.kind === "ordinal";
@@ -57,6 +59,14 @@ export function formatValue(feature, code) {
   return formatBare(feature, code) + unit;
 }
 
+/** A limit with all its digits, because the question asks for exactly this number; without its unit unless `withUnit`. */
+export function formatExact(feature, value, withUnit = true) {
+  const size = Math.abs(value);
+  const isPlain = feature.kind !== "date" && (size === 0 || (size >= 1e-4 && size < 1e15));
+  const text = isPlain ? Number(plainNumber(value)).toLocaleString("en", { useGrouping: !isYear(feature), maximumSignificantDigits: 15 }) : formatBare(feature, value);
+  return withUnit && feature.kind === "number" && feature.unit ? `${text} ${feature.unit}` : text;
+}
+
 /** Whether a code means that the value is missing: null, or the index after the last category. */
 export const isMissing = (feature, code) =>
   code === null || code === undefined || (!isTrack(feature) && code >= feature.values.length);
@@ -93,12 +103,12 @@ export const snapTo = (value, snap) => Number((Math.round(value / snap) * snap).
 /** The settings of a feature, except its lock, as short texts. */
 export function describeSettings(feature, { direction, low, high, allowed, step, multiplier }) {
   const parts = [];
-  if (low !== null && high !== null) parts.push(`${formatBare(feature, low)} to ${formatValue(feature, high)}`);
-  else if (low !== null) parts.push(`at least ${formatValue(feature, low)}`);
-  else if (high !== null) parts.push(`at most ${formatValue(feature, high)}`);
+  if (low !== null && high !== null) parts.push(`${formatExact(feature, low, false)} to ${formatExact(feature, high)}`);
+  else if (low !== null) parts.push(`at least ${formatExact(feature, low)}`);
+  else if (high !== null) parts.push(`at most ${formatExact(feature, high)}`);
   if (allowed) parts.push(`${allowed.length} of ${feature.values.length} allowed`);
   if (direction !== "any") parts.push(direction === "only_increase" ? "only increase" : "only decrease");
-  if (step !== null) parts.push(`in steps of ${formatNumber(step)}`);
+  if (step !== null) parts.push(`in steps of ${plainNumber(step)}`);
   if (multiplier !== 1) parts.push(describeMultiplier(multiplier));
   return parts;
 }

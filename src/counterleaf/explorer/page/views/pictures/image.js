@@ -1,4 +1,4 @@
-// A row that is an image: the row, the selected way and its difference, the other ways, and a brush that locks pixels.
+// A row that is an image: the row, the selected option and its difference, the other options, and a brush that locks pixels.
 
 import { button, fill, h } from "../../lib/dom.js";
 import { drawDifference, drawImage } from "../../lib/pixels.js";
@@ -65,11 +65,12 @@ export class ImageView {
     this.count.textContent = state.locked_pixels.length
       ? `${state.locked_pixels.length} of ${row.values.length} pixels locked`
       : "no pixel locked";
+    if (answer === undefined) return; // on its way: that of another row is hidden
     const ways = answer?.ways ?? [];
     fill(this.results, ways.length > 0 && [this.large(answer, selected), ways.length > 1 && this.thumbnails(answer, selected)]);
   }
 
-  /** The selected way and its difference from the row. */
+  /** The selected option and its difference from the row. */
   large({ ways, image }, k) {
     const way = ways[k];
     return [
@@ -82,6 +83,7 @@ export class ImageView {
           h("span", { class: "rank" }, k + 1),
           h("strong", {}, ` ${way.label}`),
           h("span", { class: way.confirmed ? "good" : "bad" }, way.confirmed ? " ✓ " : " ✗ not confirmed "),
+          !way.proved && h("span", { class: "warn" }, "not proved"),
         ),
         drawImage(image, image.answers[k], this.scene.shape, null, `option ${k + 1}: ${way.label}`),
         h("p", { class: "quiet" }, way.effort.words),
@@ -96,7 +98,7 @@ export class ImageView {
     ];
   }
 
-  /** All ways, to select one. */
+  /** All options, to select one. */
   thumbnails({ ways, image }, selected) {
     return h(
       "div",

@@ -1,8 +1,8 @@
-// The plane of two features: what the model says everywhere on it, the row, which the user drags, and the ways.
+// The plane of two features: what the model says everywhere on it, the row, which the user drags, and the options.
 
 import { post } from "../../lib/api.js";
 import { colourOf, colourOfShare, fillOf, legend, scaleLegend } from "../../lib/class_colours.js";
-import { button, fill, h, lookUp } from "../../lib/dom.js";
+import { button, fill, h, lookUp, markBusy, percentText } from "../../lib/dom.js";
 import { nameOf } from "../features/values.js";
 import { drawAxes } from "./plane_axes.js";
 import { drawMarks } from "./plane_marks.js";
@@ -56,7 +56,7 @@ export class Plane {
     return this.selects.map((select) => select.value);
   }
 
-  /** At first the axes are features that the ways change, numbers before categories. */
+  /** At first the axes are features that the options change, numbers before categories. */
   start(answer) {
     const byName = new Map(this.usable.map((feature) => [feature.name, feature]));
     const changed = answer.ways.flatMap((way) => way.changes.map(({ feature }) => byName.get(feature))).filter(Boolean);
@@ -81,6 +81,7 @@ export class Plane {
 
   clear() {
     this.request?.abort();
+    markBusy(this.node, false);
     [this.plane, this.drawnFor, this.dragging, this.held] = [null, null, null, false];
     fill(this.drawing);
     fill(this.key);
@@ -93,13 +94,16 @@ export class Plane {
     const { [x_feature]: _x, [y_feature]: _y, ...edits } = this.state.edits;
     const wanted = JSON.stringify([{ ...this.state, edits }, this.before, this.whole]);
     this.zoom.setAttribute("aria-pressed", String(this.whole));
-    if (this.dragging || (wanted === this.drawnFor && this.isInside())) return this.drawMarks();
+    const isDrawn = this.dragging || (wanted === this.drawnFor && this.isInside());
+    markBusy(this.node, !isDrawn, this.drawnRow !== this.state.row);
+    if (isDrawn) return this.drawMarks();
     this.request?.abort();
     this.request = new AbortController();
     try {
       const body = { question: this.state, x_feature, y_feature, whole: this.whole };
       this.plane = await post("/api/plane", body, this.request.signal);
-      this.drawnFor = wanted;
+      [this.drawnFor, this.drawnRow] = [wanted, body.question.row];
+      markBusy(this.node, false);
       this.draw();
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -108,7 +112,7 @@ export class Plane {
     }
   }
 
-  /** Whether the row and the ways are in the window. */
+  /** Whether the row and the options are in the window. */
   isInside() {
     const { low, high } = this.plane;
     return [this.rowAt(), ...this.waysAt()].every((point) => point.every((value, k) => value >= low[k] && value <= high[k]));
@@ -249,7 +253,7 @@ export class Plane {
       if (raster.others && byte === 255) return "one of the other classes";
     }
     if (number === null) return this.scene.classes[index];
-    if (scale.output >= 0) return `${this.scene.classes[scale.output]} ${Math.round(100 * number)} %`;
+    if (scale.output >= 0) return `${this.scene.classes[scale.output]} ${percentText(number)}`;
     const unit = this.scene.output?.unit;
     return `${Number(number.toPrecision(4)).toLocaleString("en-US")}${unit ? ` ${unit}` : ""}`;
   }
@@ -284,7 +288,7 @@ export class Plane {
   drawKey() {
     const { scale, regions, raster } = this.plane;
     const [low, high] = scale ? this.ends : [0, 1];
-    const write = (number) => (scale.output >= 0 ? `${Math.round(100 * number)} %` : Number(number.toPrecision(4)).toLocaleString("en-US"));
+    const write = (number) => (scale.output >= 0 ? percentText(number) : Number(number.toPrecision(4)).toLocaleString("en-US"));
     const share = (end, fallback) => (end === null ? fallback : Math.min(1, Math.max(0, (end - low) / (high - low || 1))));
     const goal = scale && scale.goal.some((end) => end !== null) ? [share(scale.goal[0], 0), share(scale.goal[1], 1)] : null;
     const name = scale?.output >= 0 ? `probability of ${this.scene.classes[scale.output]}: ` : "";
@@ -349,13 +353,14 @@ export class Plane {
 
   /** The state with the row at the place to which it is dragged; an edit back to the row's value is dropped. */
   movedState() {
-    const edits = { ...this.state.edits };
+    const { state } = this.tools; // that of the page, whose answer may be on its way
+    const edits = { ...state.edits };
     this.pair.forEach((name, k) => {
       const original = this.row.values[this.scene.features.findIndex((feature) => feature.name === name)];
       if (this.dragging[k] === original) delete edits[name];
       else if (this.dragging[k] !== this.valueOf(name)) edits[name] = this.dragging[k];
     });
-    return { ...this.state, edits };
+    return { ...state, edits };
   }
 
   /** The end of a move is one step of the history. */

@@ -1,10 +1,10 @@
-// The row and the ways in a plane: a square, dots with arrows, and numbers that do not cover each other.
+// The row and the options in a plane: a square, dots with arrows, and numbers that do not cover each other.
 
 import { h } from "../../lib/dom.js";
 
 const RADIUS = 10; // pixels, of a number
 
-/** The nodes of the row and of the ways; a click on a number selects its way. */
+/** The nodes of the row and of the options; a click on a number selects its option. */
 export function drawMarks([x, y], ways, area, select) {
   const bubbles = placeNumbers([x, y], ways, area);
   const order = ways.map((_, k) => k).sort((a, b) => ways[a].selected - ways[b].selected);

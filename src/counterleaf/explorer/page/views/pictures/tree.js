@@ -2,7 +2,7 @@
 
 import { post } from "../../lib/api.js";
 import { colourOfShare, fillOf, isLight, legend, scaleLegend } from "../../lib/class_colours.js";
-import { fill, h } from "../../lib/dom.js";
+import { fill, h, markBusy } from "../../lib/dom.js";
 import { brownToTeal, canvas } from "../../lib/pixels.js";
 import { arrange } from "./tree_layout.js";
 import { fitText, textWidth } from "./ticks.js";
@@ -34,14 +34,17 @@ export class TreeView {
     this.selected = selected;
     const wanted = JSON.stringify(state);
     if (!answer) return this.clear();
-    if (wanted === this.drawnFor) return this.tree && this.draw();
+    const isDrawn = wanted === this.drawnFor;
+    markBusy(this.node, !isDrawn, this.row !== state.row);
+    if (isDrawn) return this.tree && this.draw();
     this.request?.abort();
     this.request = new AbortController();
     try {
       if (!this.tree) this.remarks.textContent = "Drawing …";
       const tree = await post("/api/tree", state, this.request.signal);
       const first = !this.tree;
-      this.drawnFor = wanted;
+      [this.drawnFor, this.row] = [wanted, state.row];
+      markBusy(this.node, false);
       this.tree = { ...tree, byId: new Map(tree.nodes.map((one) => [one.id, one])) };
       this.tree.onPaths = new Set(tree.paths.flat());
       this.draw();
@@ -56,6 +59,7 @@ export class TreeView {
   clear() {
     this.request?.abort();
     [this.tree, this.drawnFor] = [null, null];
+    markBusy(this.node, false);
     fill(this.frame);
     fill(this.key);
     this.remarks.textContent = "";
@@ -230,7 +234,7 @@ export class TreeView {
     ];
   }
 
-  /** Below a leaf: the row and the ways that end there, and the effort of getting there. */
+  /** Below a leaf: the row and the options that end there, and the effort of getting there. */
   drawMarks({ marks, effort, height }) {
     const total = 22 * marks.length + textWidth(effort, SMALL);
     const y = height / 2 + 15;
@@ -365,7 +369,7 @@ export class TreeView {
       ),
     );
     const image = this.scene.shape ? "Ink on teal sends a row right, ink on brown left. " : "";
-    const late = this.tree.complete ? "" : " The efforts of some leaves are not known yet.";
+    const late = this.tree.complete ? "" : " The search stopped: some efforts are missing, and others may not be the smallest.";
     this.remarks.textContent = `${image}Click a split to fold or unfold it. Below a leaf: the effort of getting there from this row.${late}`;
   }
 }

@@ -9,12 +9,12 @@ import { MOST_ROWS, RowsData } from "./rows_data.js";
 import { Scatter } from "./scatter.js";
 
 const ABOUT =
-  "Effort adds up the changes of the smallest answer, each as a share of the usual range of its feature. " +
+  "Effort adds up the changes of the best answer, each as a share of the usual range of its feature. " +
   "Another choice of a category counts 100 %.";
 
 export class AllRows {
-  constructor(scene, change) {
-    Object.assign(this, { scene, change, quantities: quantities(scene), order: { key: "row", down: false } });
+  constructor(scene, change, tools) {
+    Object.assign(this, { scene, change, tools, quantities: quantities(scene), order: { key: "row", down: false } });
     this.data = new RowsData(scene, () => this.refresh());
     this.filter = new Filter(scene, () => this.refresh());
     this.scatter = new Scatter(
@@ -59,7 +59,7 @@ export class AllRows {
   }
 
   update(state, row, answer) {
-    this.state = state;
+    this.ready = true;
     if (!this.chosen) this.chooseAxes(answer);
     for (const { of } of this.axes()) of(this.data); // requested before the efforts, which take longer
     this.data.update(state, answer);
@@ -93,12 +93,13 @@ export class AllRows {
   }
 
   choose(row) {
-    if (this.state && row !== this.state.row) this.change({ ...this.state, row, edits: {} });
+    const { state } = this.tools; // that of the page, whose answer may be on its way
+    if (row !== state.row) this.change({ ...state, row, edits: {} });
   }
 
   /** Explain the next row of the table, which is filtered and sorted. */
   step(direction) {
-    const at = this.sorted.indexOf(this.state.row);
+    const at = this.sorted.indexOf(this.tools.state.row);
     const to = at < 0 ? (direction > 0 ? 0 : this.sorted.length - 1) : at + direction;
     if (this.sorted[to] === undefined) return;
     this.table.focused = to;
@@ -125,7 +126,7 @@ export class AllRows {
 
   /** Draw everything again before the next frame. */
   refresh() {
-    if (this.waiting || !this.state) return;
+    if (this.waiting || !this.ready) return;
     this.waiting = requestAnimationFrame(() => {
       this.waiting = null;
       this.draw();
@@ -134,14 +135,15 @@ export class AllRows {
 
   draw() {
     const { data } = this;
+    const { row } = this.tools.state;
     const [x, y] = this.axes();
     const matches = this.filter.matches(data);
-    this.filter.showCount(matches.length, data.n);
-    this.scatter.update({ data, x, y, matches, row: this.state.row });
+    this.filter.showCount(matches.length, data.n, data.next === null && ![...data.columns.values()].includes(null));
+    this.scatter.update({ data, x, y, matches, row });
     const columns = this.columns(x, y);
     this.sorted = this.sort(matches, columns);
-    this.table.update({ rows: this.sorted, columns, order: this.order, current: this.state.row });
-    const at = this.sorted.indexOf(this.state.row);
+    this.table.update({ rows: this.sorted, columns, order: this.order, current: row });
+    const at = this.sorted.indexOf(row);
     this.previous.disabled = !this.sorted.length || at === 0;
     this.next.disabled = !this.sorted.length || at === this.sorted.length - 1;
     fill(this.progress, this.progressText());
@@ -163,7 +165,7 @@ export class AllRows {
       { key: "row", label: "Row", narrow: true, text: String, of: (row) => row },
       { key: "says", label: "Model says", narrow: true, text: (row) => saysText(scene, data.says[row]), of: (row) => data.says[row] },
       { key: "effort", label: "Effort", narrow: true, text: (row) => effortText(data, row), of: (row) => data.effort[row] },
-      { key: "changes", label: "Changes", text: (row) => String(data.changes[row] ?? "…"), of: (row) => data.changes[row] },
+      { key: "changes", label: "Changes", text: (row) => (data.status[row] === undefined ? "…" : String(data.changes[row] ?? "none known")), of: (row) => data.changes[row] },
       ...features.map(({ key, label, of, format, feature }) => ({
         key,
         label,

@@ -1,8 +1,9 @@
 // What can be drawn along an axis, and the positions and round ticks of an axis.
 
 import { formatBare, formatNumber, formatValue, isTrack, nameOf } from "../features/values.js";
+import { percentText } from "../../lib/dom.js";
 import { roundTicks } from "../pictures/ticks.js";
-import { HAS, LIMIT, UNREADABLE } from "./rows_data.js";
+import { FOUND, HAS, LIMIT, UNREADABLE } from "./rows_data.js";
 
 /** An effort as a percentage of the usual range. */
 export function formatEffort(effort) {
@@ -17,7 +18,7 @@ export function saysText(scene, value) {
   return scene.kind === "value" ? formatNumber(value) + (scene.output?.unit ? ` ${scene.output.unit}` : "") : scene.classes[value];
 }
 
-/** The quantities of a scene: {key, label, kind, step, values (of categories), of(data) -> array, format(value), gap}. */
+/** The quantities of a data set: {key, label, kind, step, values (of categories), of(data) -> array, format(value), gap}. */
 export function quantities(scene) {
   const says =
     scene.kind === "value"
@@ -35,7 +36,7 @@ export function quantities(scene) {
       format: (value) => (isTrack(feature) ? formatBare(feature, value) : formatValue(feature, value)),
       gap: "missing",
     })),
-    { key: "effort", label: "Effort", of: (data) => data.effort, format: formatEffort, gap: "no way" },
+    { key: "effort", label: "Effort", of: (data) => data.effort, format: formatEffort, gap: "no way known" },
     ...(scene.probabilities ? [chanceQuantity(scene)] : []),
     { key: "says", of: (data) => data.says, gap: "not read", ...says },
     { key: "row", label: "Row number", step: 1, of: (data) => Array.from({ length: data.n }, (_, k) => k), format: formatNumber, gap: "" },
@@ -44,8 +45,7 @@ export function quantities(scene) {
 
 /** The probability of the only class of the goal. */
 function chanceQuantity(scene) {
-  const format = (value) => `${Number((100 * value).toFixed(1)).toLocaleString("en")} %`;
-  return { key: "chance", label: "Probability of the goal", of: (data) => data.chance, format, gap: "not known" };
+  return { key: "chance", label: "Probability of the goal", of: (data) => data.chance, format: percentText, gap: "not known" };
 }
 
 const GAP = 26; // pixels for rows without a value
@@ -113,6 +113,6 @@ export function effortText(data, row) {
   const status = data.status[row];
   if (status === undefined) return "…";
   if (status === HAS) return "none";
-  if (data.effort[row] !== null) return formatEffort(data.effort[row]);
+  if (data.effort[row] !== null) return formatEffort(data.effort[row]) + (status === FOUND ? ", not proved" : "");
   return status === UNREADABLE ? "cannot be read" : status === LIMIT ? "not decided in time" : "no way";
 }

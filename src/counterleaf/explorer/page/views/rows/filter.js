@@ -2,14 +2,15 @@
 
 import { button, fill, h } from "../../lib/dom.js";
 import { isMissing, isTrack, nameOf } from "../features/values.js";
-import { CAN, CANNOT, HAS, LIMIT, UNREADABLE } from "./rows_data.js";
+import { CAN, CANNOT, FOUND, HAS, LIMIT, UNREADABLE } from "./rows_data.js";
 
 const DAY = 86_400_000; // milliseconds
 const WITHIN = "within";
+const isPossible = (status) => status === CAN || status === FOUND;
 const WAYS = {
   "": ["takes any effort", () => true],
   has: ["takes no change", (status) => status === HAS],
-  can: ["is possible", (status) => status === CAN],
+  can: ["is possible", isPossible],
   [WITHIN]: ["takes at most …", null],
   cannot: ["is not possible", (status) => status === CANNOT],
   limit: ["is not decided in time", (status) => status === LIMIT],
@@ -96,7 +97,7 @@ export class Filter {
     else if (!this.says) tests.push(...between(this.saysLow, this.saysHigh, data.says));
     if (this.way.value === WITHIN) {
       const most = this.percent.valueAsNumber / 100;
-      tests.push((row) => data.status[row] === CAN && !(data.effort[row] > most));
+      tests.push((row) => isPossible(data.status[row]) && !(data.effort[row] > most));
     } else if (this.way.value) {
       const test = WAYS[this.way.value][1];
       tests.push((row) => test(data.status[row]));
@@ -113,8 +114,8 @@ export class Filter {
     return out;
   }
 
-  showCount(n, of) {
-    const text = this.isEmpty ? `${of.toLocaleString("en")} rows` : `${n.toLocaleString("en")} of ${of.toLocaleString("en")} rows`;
+  showCount(n, of, loaded) {
+    const text = this.isEmpty ? `${of.toLocaleString("en")} rows` : `${n.toLocaleString("en")} of ${of.toLocaleString("en")} rows${loaded ? "" : " so far"}`;
     if (this.count.textContent !== text) this.count.textContent = text;
   }
 }

@@ -1,7 +1,7 @@
 // Groups of rows side by side, with the figures of an audit.
 
 import { post } from "../../lib/api.js";
-import { button, fill, h } from "../../lib/dom.js";
+import { button, fill, h, markBusy, percentText as percent } from "../../lib/dom.js";
 import { isTrack, nameOf, parseValue, varies } from "../features/values.js";
 import { questionOf } from "./rows_data.js";
 
@@ -16,8 +16,6 @@ const NOT_SHOWN =
   "They describe this model and these rows, for the question above. They do not show why the groups differ, whether the model " +
   "is right, or whether a change that the model rewards has an effect outside of it. Groups that are not among the features do " +
   "not appear.";
-
-const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
 export class Groups {
   constructor(scene) {
@@ -89,6 +87,7 @@ export class Groups {
     if (!this.question) return;
     this.request?.abort();
     const request = (this.request = new AbortController());
+    markBusy(this.result, true); // of an earlier question
     this.paused = false;
     const cuts = this.readCuts();
     this.cuts.setAttribute("aria-invalid", String(!cuts));
@@ -105,6 +104,7 @@ export class Groups {
       if (error.name === "AbortError" || this.request !== request) return;
       fill(this.progress, error.message);
       fill(this.result);
+      markBusy(this.result, false);
     } finally {
       if (this.request === request) this.request = null;
     }
@@ -112,6 +112,7 @@ export class Groups {
 
   show(reply) {
     fill(this.progress);
+    markBusy(this.result, false);
     const used = PARTS.filter(([name]) => reply.groups.some((group) => group[name]));
     const { kind, unit } = this.feature;
     const head = [kind === "number" && unit ? `${reply.label} (${unit})` : reply.label, "Rows", "Share of the rows", reply.unit === "share" ? "Median effort" : "Median cost", "Most frequent changes"];

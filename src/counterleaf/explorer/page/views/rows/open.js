@@ -104,7 +104,7 @@ class OpenDialog {
     return this.postRows(name, text, this.tools.scene.key);
   }
 
-  /** Do something that opens a scene; show how the file was understood, or one line about what is wrong with it. */
+  /** Do something that opens a data set; show how the file was understood, or one line about what is wrong with it. */
   async run(act) {
     this.node.setAttribute("aria-busy", "true");
     fill(this.message);

@@ -3,9 +3,9 @@
 import { post } from "../../lib/api.js";
 
 export const MOST_ROWS = 100_000; // that the page shows at once
-export const [HAS, CAN, CANNOT, LIMIT, UNREADABLE] = [0, 1, 2, 3, 4];
+export const [HAS, CAN, CANNOT, LIMIT, UNREADABLE, FOUND] = [0, 1, 2, 3, 4, 5]; // FOUND: an option that is not proved to be the best
 
-const goals = new WeakMap(); // of scenes: the first one, where the user chose none
+const goals = new WeakMap(); // of data sets: the first one, where the user chose none
 
 /** The goal for all rows. Where the user chose none, it is the first one that the page showed, for whichever row. */
 function goalOf(scene, { target, at_least, at_most }, answer) {
@@ -25,7 +25,7 @@ export function questionOf(scene, state, answer) {
   return [question, JSON.stringify({ ...question, row: 0 })];
 }
 
-/** The data of a scene. `changed()` is called after each block. */
+/** The rows of a data set. `changed()` is called after each block. */
 export class RowsData {
   constructor(scene, changed) {
     Object.assign(this, { scene, changed, columns: new Map(), n: Math.min(scene.n_rows, MOST_ROWS) });

@@ -1,0 +1,1 @@
+"""Readers of the models of scikit-learn: trees, ensembles and linear models."""
