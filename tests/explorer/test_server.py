@@ -258,10 +258,10 @@ def test_it_ends_at_once_even_during_a_request(tmp_path, number, busy):
     with running(tmp_path / "page") as explorer:
         explorer.enter()
         idle = socket.create_connection(("127.0.0.1", explorer.port))
-        waiting = threading.Thread(target=_call_quietly, args=(explorer, {"scene": "slow:60"}))
+        waiting = threading.Thread(target=_call_quietly, args=(explorer, {"scene": f"slow:{tmp_path / 'never'}"}))
         if busy:
             waiting.start()
-            time.sleep(0.2)
+            until((tmp_path / "never.started").exists)
         start = time.monotonic()
         explorer.process.send_signal(number)
         out, errors = explorer.process.communicate(timeout=20)

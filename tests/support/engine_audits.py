@@ -44,9 +44,8 @@ def check_audit(engine, name, tmp_path):
     explainer, rows, question = engine_case(name)
     question = cl.Question(**{key: value for key, value in question.items() if key != "words"})
     inputs = write_files(rows, tmp_path / "rows", "csv" if name == "pipeline" else "parquet")
-    for kind in ("local", engine):
-        options = RunOptions(kind, 2)
-        run_audit(explainer, [inputs], tmp_path / kind, question, part_rows=30, options=options)
+    for kind, jobs in (("local", 1), (engine, 2)):
+        run_audit(explainer, [inputs], tmp_path / kind, question, part_rows=30, options=RunOptions(kind, jobs))
     assert files_of(tmp_path / engine) == files_of(tmp_path / "local")
 
 
@@ -55,7 +54,7 @@ def check_killed_audit(engine, tmp_path, is_worker):
     explainer, rows, question = engine_case("values")
     question = cl.Question(**{key: value for key, value in question.items() if key != "words"})
     table = pa.Table.from_pandas(rows, preserve_index=False)
-    parquet.write_table(pa.concat_tables([table] * 20), tmp_path / "rows.parquet", row_group_size=60)
+    parquet.write_table(pa.concat_tables([table] * 8), tmp_path / "rows.parquet", row_group_size=60)
     killed = []
 
     def advance(total, done):
