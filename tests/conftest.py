@@ -1,5 +1,6 @@
 """What holds for all tests: one processor for each process that runs them, and how many examples Hypothesis tries."""
 
+import gc
 import os
 
 # threads of a learner wait for each other on a busy machine; LightGBM counts the processors with joblib
@@ -11,3 +12,8 @@ from support.seeds import share
 
 settings.register_profile("counterleaf", max_examples=share(100), deadline=None, derandomize=True, database=None)
 settings.load_profile("counterleaf")
+
+
+def pytest_collection_finish():
+    """Let the garbage collector pass over all that is there for the whole run, modules and tests, each time it looks for more."""
+    gc.freeze()

@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.request import urlopen
 
 from playwright.sync_api import expect
@@ -306,8 +308,9 @@ class Explorer:
         """The text and the name of the file that a function downloads."""
         with self.page.expect_download() as caught:
             act()
-        with open(caught.value.path(), encoding="utf-8") as file:
-            return file.read(), caught.value.suggested_filename
+        with tempfile.TemporaryDirectory() as folder:
+            caught.value.save_as(path := Path(folder) / "download")
+            return path.read_text(encoding="utf-8"), caught.value.suggested_filename
 
     def export(self, label):
         self.page.locator("summary", has_text="Export").click()
