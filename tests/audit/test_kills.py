@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.audit_cases import TARGET, audit, contents, write_model, write_rows
 from support.cli_cases import rows_of
+from support.seeds import share
 
 pytestmark = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 
@@ -27,8 +28,8 @@ def kill_often():
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_kills_at_random_moments(tmp_path, monkeypatch):
     monkeypatch.setattr("counterleaf.audit.checking.sample.SIZE", 50)
-    found = kill_often()(25, 3, tmp_path)
-    assert found["kills"] == 25
+    found = kill_often()(share(25), 3, tmp_path)
+    assert found["kills"] == share(25)
     assert found["finished"] >= 1
     assert found["differing"] == found["rows_lost_or_doubled"] == 0
 
