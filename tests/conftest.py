@@ -15,5 +15,5 @@ settings.load_profile("counterleaf")
 
 
 def pytest_collection_finish():
-    """Let the garbage collector pass over all that is there for the whole run, modules and tests, each time it looks for more."""
+    """Let the garbage collector no longer look at what is there for the whole run: modules and tests."""
     gc.freeze()

@@ -7,7 +7,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from support.explorer_cases import bundled_session
-from support.waiting import patient
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -120,7 +119,7 @@ def test_the_row_is_dragged_and_the_answer_follows(loans):
     before = loans.ways()
     loans.after(lambda: drag(loans, panel, -60, 40))
     assert loans.steps() == at  # while the pointer is down, the history does not change
-    loans.page.wait_for_timeout(patient(300))  # for the answer to the last of several moves
+    loans.rest()  # for the answer to the last of several moves
     assert panel.locator(".move").count() == len(loans.ways())
     loans.after(loans.page.mouse.up)
     assert loans.steps() == at + 1
@@ -169,7 +168,7 @@ def test_no_labels_of_the_plane_collide(enter, width):
     names = panel.get_by_label("Vertical axis").locator("option").evaluate_all("nodes => nodes.map(node => node.value)")
     for name in names[:4]:
         panel.get_by_label("Vertical axis").select_option(name)
-        explorer.page.wait_for_timeout(patient(150))
+        explorer.rest()
         assert panel.locator("svg.plane text:not(.axis)").evaluate_all(OVERLAPS) == 0
         assert (
             panel.locator("svg.plane").bounding_box()["width"] >= 0.95 * panel.locator(".plane-frame").bounding_box()["width"]

@@ -8,7 +8,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from support.explorer_cases import bundled_session, make_question
-from support.waiting import patient
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -103,7 +102,7 @@ def test_a_click_on_a_point_explains_its_row(loans):
     panel.get_by_label("Horizontal axis").select_option("Row number")
     panel.get_by_label("Vertical axis").select_option("Effort")
     panel.get_by_label("The model says").select_option("refused")
-    loans.page.wait_for_timeout(patient(200))
+    loans.rest()
     canvas = panel.locator(".rows-canvas")
     canvas.scroll_into_view_if_needed()
     left, top, width, height = loans.page.evaluate(POINT)

@@ -89,6 +89,14 @@ SETTLED = """before => new Promise((done, fail) => {
 })"""
 
 
+QUIET = """() => new Promise((done) => {
+    const finish = () => { watch.disconnect(); done(); };
+    let timer = setTimeout(finish, 100);
+    const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(finish, 100); });
+    watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+})"""
+
+
 WAYS = """() => [...document.querySelectorAll(".option:not(.ghost)")].map((card) => ({
     text: card.querySelector(".pick").ariaLabel.replace(/^Option \\d+: /, ""),
     changes: [...card.querySelectorAll(".changes li:not(.rest)")].map((line) => line.title),
@@ -140,9 +148,11 @@ class Explorer:
 
     def __init__(self, page, origin):
         self.page, self.origin = page, origin
-        self.requests, self.errors = [], []
+        self.requests, self.errors, self.running = [], [], set()
         self.expected_errors = "^$"  # a pattern for the errors that a test provokes
-        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("request", lambda request: (self.requests.append(request.url), self.running.add(request)))
+        page.on("requestfinished", self.running.discard)
+        page.on("requestfailed", self.running.discard)
         page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
@@ -162,6 +172,13 @@ class Explorer:
                 return
             self.page.wait_for_timeout(50)
         raise AssertionError("nothing happened within 60 s")
+
+    def rest(self):
+        """Wait until no request is running and the page has not changed for a tenth of a second, as after its drawings."""
+        self.page.evaluate(QUIET)
+        while self.running:
+            self.until(lambda: not self.running)
+            self.page.evaluate(QUIET)
 
     def answered(self):
         return self.page.evaluate("Number(document.body.dataset.answered ?? 0)")
@@ -325,11 +342,7 @@ class BlockedRequests:
         explorer.page.route(pattern, lambda route: route.continue_() if self.open else self.waiting.append(route))
 
     def wait(self):
-        for _ in range(500):
-            if self.waiting:
-                return
-            self.explorer.page.wait_for_timeout(10)
-        raise AssertionError("no request within 5 s")
+        self.explorer.until(lambda: self.waiting)
 
     def release(self):
         self.open = True
