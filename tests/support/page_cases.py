@@ -151,8 +151,8 @@ class Explorer:
         self.requests, self.errors, self.running = [], [], set()
         self.expected_errors = "^$"  # a pattern for the errors that a test provokes
         page.on("request", lambda request: (self.requests.append(request.url), self.running.add(request)))
-        page.on("requestfinished", self.running.discard)
-        page.on("requestfailed", self.running.discard)
+        page.on("requestfinished", lambda request: self.running.discard(request))
+        page.on("requestfailed", lambda request: self.running.discard(request))
         page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
