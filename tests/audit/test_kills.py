@@ -5,13 +5,13 @@ import multiprocessing
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from support.audit_cases import TARGET, audit, contents, write_model, write_rows
 from support.cli_cases import rows_of
 from support.seeds import share
+from support.waiting import until
 
 pytestmark = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 
@@ -34,8 +34,14 @@ def test_kills_at_random_moments(tmp_path, monkeypatch):
     assert found["differing"] == found["rows_lost_or_doubled"] == 0
 
 
+def wait_for_parts(process, folder, count):
+    """Wait until an audit has so many parts, or has ended."""
+    until(lambda: process.poll() is not None or len(list(folder.glob("part*"))) >= count, 120)
+
+
 @pytest.mark.slow
-def test_the_command_is_killed(tmp_path):
+def test_the_command_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr("counterleaf.audit.checking.sample.SIZE", 50)
     write_model(tmp_path)
     rows = write_rows(tmp_path / "rows.csv.gz", rows_of(1500))
     command = [sys.executable, "-m", "counterleaf", "audit", tmp_path / "model.json", rows, *TARGET, "--part-rows", "20"]
@@ -45,9 +51,7 @@ def test_the_command_is_killed(tmp_path):
             [*map(str, command), "--out", tmp_path / "audit"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
         parts = tmp_path / "audit/parts"
-        until, wanted = time.monotonic() + 120, len(list(parts.glob("part*"))) + chance.randint(1, 30)
-        while process.poll() is None and time.monotonic() < until and len(list(parts.glob("part*"))) < wanted:
-            time.sleep(0.002)
+        wait_for_parts(process, parts, len(list(parts.glob("part*"))) + chance.randint(1, 30))
         killed += process.poll() is None
         process.kill()
         process.wait()

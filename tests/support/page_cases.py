@@ -2,17 +2,15 @@
 
 import base64
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
 from playwright.sync_api import expect
+from support.running_explorer import command
 
 from counterleaf.datasets import samples
 
@@ -39,16 +37,8 @@ def find_browser():
 @contextmanager
 def running(*arguments):
     """Run the command and yield the address that it prints."""
-    command = [sys.executable, "-m", "counterleaf", "explore", "--port", "0", "--no-browser", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
-    try:
-        line = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
-        assert found, f"the command printed {line!r}"
-        yield found[0]
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+    with command(*arguments) as explorer:
+        yield f"http://{explorer.host}/?token={explorer.token}"
 
 
 def cookies_of(address):
