@@ -26,8 +26,7 @@ def kill_often():
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_kills_at_random_moments(tmp_path, monkeypatch):
-    monkeypatch.setattr("counterleaf.audit.checking.sample.SIZE", 50)
+def test_kills_at_random_moments(tmp_path):
     found = kill_often()(share(25), 3, tmp_path)
     assert found["kills"] == share(25)
     assert found["finished"] >= 1
@@ -40,8 +39,7 @@ def wait_for_parts(process, folder, count):
 
 
 @pytest.mark.slow
-def test_the_command_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr("counterleaf.audit.checking.sample.SIZE", 50)
+def test_the_command_is_killed(tmp_path):
     write_model(tmp_path)
     rows = write_rows(tmp_path / "rows.csv.gz", rows_of(1500))
     command = [sys.executable, "-m", "counterleaf", "audit", tmp_path / "model.json", rows, *TARGET, "--part-rows", "20"]

@@ -107,8 +107,7 @@ def test_regression_and_gaps(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.csv.gz", "rows.jsonl", "rows.jsonl.gz"])
-def test_an_interrupted_audit_goes_on(folder, name, monkeypatch):
-    monkeypatch.setattr("counterleaf.audit.checking.sample.SIZE", 50)
+def test_an_interrupted_audit_goes_on(folder, name):
     rows = write_rows(folder / name, rows_of(200))
     audit(folder, rows, *TARGET, "--part-rows", 30, out="whole")
     audit(folder, rows, *TARGET, "--part-rows", 30, "--jobs", 1)

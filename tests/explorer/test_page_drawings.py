@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from support.explorer_cases import bundled_session
+from support.page_cases import violations
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -25,8 +25,7 @@ READ_STATE = """() => atob(location.hash.slice(3).replaceAll("-", "+").replaceAl
 def check_page(explorer):
     """The page does not scroll sideways, and axe finds no violation."""
     assert explorer.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    found = Axe().run(explorer.page, context="main").response["violations"]
-    assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in found] == []
+    assert violations(explorer.page, "main") == []
 
 
 def open_tab(explorer, name):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 from support.running_explorer import command
 
@@ -322,6 +323,14 @@ class Explorer:
     def export(self, label):
         self.page.locator("summary", has_text="Export").click()
         return self.download(self.page.get_by_role("button", name=label, exact=True).click)
+
+
+def violations(page, part=None):
+    """What axe finds wrong with a page or a part of it: the rules, some of the nodes, and the remedies."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate("part => axe.run(part ?? document, { resultTypes: ['violations'] })", part)["violations"]
+    return [(one["id"], [node["target"] for node in one["nodes"]][:4], one["help"]) for one in found]
 
 
 class BlockedRequests:
