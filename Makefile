@@ -144,9 +144,12 @@ clean:
 	$(INSTALL) clang-tidy
 	touch $@
 
-# the system's Chromium or Chrome; on Debian and Ubuntu, installed if missing
+# Chromium without its windows, which takes half the time, where apt-get may install it without a question; or the system's
+# Chromium or Chrome; on Debian and Ubuntu, installed if missing
 .venv/browser: .venv/pip
-	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
+	@command -v chromium-headless-shell || { [ "$$(id -u)" = 0 ] && apt-get -qq -o Acquire::Retries=0 update && \
+	  apt-get -qq install -y --no-install-recommends chromium-headless-shell fonts-dejavu-core; } 2>/dev/null || \
+	command -v chromium || command -v chromium-browser || command -v google-chrome || { \
 	  become=; [ "$$(id -u)" = 0 ] || become=sudo; \
 	  $$become apt-get -qq update && $$become apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core; }
 	touch $@
