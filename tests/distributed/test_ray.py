@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from support.engine_audits import check_audit, check_command, check_killed_audit
 from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
-from support.waiting import until
+from support.waiting import patient, until
 
 import counterleaf as cl
 
@@ -27,7 +27,7 @@ def cluster():
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         import ray
 
-        until(lambda: is_started(ray))
+        until(lambda: is_started(ray), patient(60))
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield ray
         ray.shutdown()
