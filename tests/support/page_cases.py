@@ -57,6 +57,7 @@ def windows(browser, origin, cookies):
 
     def enter(path="/", **options):
         context = browser.new_context(storage_state=cookies, **{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(120_000)  # also on a busy machine
         explorer = Explorer(context.new_page(), origin)
         opened.append((context, explorer))
         return explorer.open(path)
