@@ -48,44 +48,20 @@ _GUARD = 1e-12  # a pipeline scales before it sums, a folded tree does both at o
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelAdapter:
-    """A model that takes columns of numbers.
+    """A model that takes columns of numbers."""
 
-    Parameters
-    ----------
-    model : object
-        The model, with a ``predict`` method.
-    schema : Schema
-        The features of the table.
-    tree : Tree or Ensemble
-        The model's tree, or its trees, over the variables of the schema.
-    names : list or None
-        The names of the model's columns, if it knows them by name.
-    columns : CSR or None
-        The (columns, variables) matrix from variables to the model's columns, None if they are the same.
-    guard : float
-        The relative error of an oblique split's sum, if the model adds its terms in another way than the tree.
-    rescale : Rescale or None
-        The map from the linear outputs of a regression tree, or from the values of an ensemble, to the model's values, None if
-        they are the same.
-    routes : Routes or None
-        Where the tree sends missing numbers, None if the model has no route for them. For an ensemble, the nodes are those of
-        its catalogue, ``tree.splits``.
-    origin : (N,) array or None
-        For each node of a tree or an ensemble that was expanded for missing numbers, the node before.
-    types : mapping
-        The dtype of each column of a pandas table, by name.
-    """
-
-    model: Any
-    schema: Schema
-    tree: Tree | Ensemble
-    names: list[Any] | None
-    columns: CSR | None
-    guard: float
-    rescale: Rescale | None = None
+    model: Any  # the model, with a ``predict`` method
+    schema: Schema  # the features of the table
+    tree: Tree | Ensemble  # the model's tree, or its trees, over the variables of the schema
+    names: list[Any] | None  # the names of the model's columns, if it knows them by name
+    columns: CSR | None  # the (columns, variables) matrix from variables to the model's columns, None if they are the same
+    guard: float  # the relative error of an oblique split's sum, if the model adds its terms in another way than the tree
+    rescale: Rescale | None = None  # from the linear outputs of a regression tree, or the values of an ensemble, to the model's
+    # where missing numbers go, by node of tree.splits; None if the model has no route for them
     routes: Routes | None = field(default=None, kw_only=True)
+    # (N,) array: for each node of a tree or an ensemble that was expanded for missing numbers, the node before
     origin: Array | None = field(default=None, kw_only=True)
-    types: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    types: Mapping[str, Any] = field(default_factory=dict, kw_only=True)  # the dtype of each column of a pandas table, by name
 
     takes_rows: ClassVar[bool] = False  # whether predictions need the user's rows, or the points alone
 
@@ -102,53 +78,11 @@ class ModelAdapter:
         return self._predict(codes[1] if self.schema.numeric else self.schema.spread(codes[1]), [], method)
 
     def predictions(self, points: Array, rows: list[Any], output: int = -1) -> Array:
-        """Return what the model predicts for each point.
-
-        Parameters
-        ----------
-        points : (n, D) array
-            The points as variables of the schema.
-        rows : list
-            The same points as rows of the user's table; empty if ``takes_rows`` is false.
-        output : int, default=-1
-            The index of a class for its probability; -1 for the label, or the value for regression.
-
-        Returns
-        -------
-        (n,) array
-            The labels, values or probabilities.
-
-        Raises
-        ------
-        CounterleafError
-            If the model fails.
-        """
+        """Return what the model predicts for each point."""
         return _one_each(lambda method: self._predict(points, rows, method), len(points), output)
 
     def predictions_many(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], output: int = -1) -> Array:
-        """Return what the model predicts for each of some rows of a batch.
-
-        Parameters
-        ----------
-        sheet : TableRows
-            The rows of the batch.
-        at : slice or array
-            Which of them.
-        codes : tuple of (n, F) array
-            Their codes, and those that replace them.
-        output : int, default=-1
-            As in ``predictions``.
-
-        Returns
-        -------
-        (n,) array
-            The labels, values or probabilities.
-
-        Raises
-        ------
-        CounterleafError
-            If the model fails.
-        """
+        """Return what the model predicts for each of some rows of a batch."""
         return _one_each(lambda method: self._predict_many(sheet, at, codes, method), len(codes[1]), output)
 
     @property
@@ -166,16 +100,6 @@ class ModelAdapter:
 
         No split of the tree depends on the bounds or the grid of a number, or on what a change costs, so the model need not
         be read again.
-
-        Parameters
-        ----------
-        features : iterable of Feature
-            The new features, each of the same kind as the old one.
-
-        Returns
-        -------
-        ModelAdapter
-            A new adapter.
         """
         new: dict[str, Feature] = {}
         for feature in features:
@@ -212,23 +136,11 @@ class ModelAdapter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PipelineAdapter(ModelAdapter):
-    """A pipeline, whose predictions are for rows of the table itself.
-
-    Parameters
-    ----------
-    model, schema, tree, names, columns, guard, rescale : object
-        As in ``ModelAdapter``.
-    found : Survey
-        What the steps do to each column.
-    data : DataFrame, array-like or None
-        A table whose types the rows for the pipeline have.
-    whole : frozenset of str
-        Features whose whole numbers were tried one by one, so that the tree holds for whole numbers only.
-    """
+    """A pipeline, whose predictions are for rows of the table itself."""
 
     found: Survey = None  # type: ignore[assignment]  # always passed; a default, because it follows fields with one
-    data: Any = None
-    whole: frozenset[str] = frozenset()
+    data: Any = None  # a table whose types the rows for the pipeline have
+    whole: frozenset[str] = frozenset()  # features whose whole numbers were tried one by one: the tree holds for these only
     takes_rows: ClassVar[bool] = True
 
     def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
@@ -304,24 +216,7 @@ def _listed(feature: Finite) -> str:
 
 
 def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
-    """Match a model with the table.
-
-    Parameters
-    ----------
-    model : object
-        A tree, a model that ``read_tree`` can read, or a pipeline that ends with one.
-    data : DataFrame, array-like or None
-        The table, from which a schema can be inferred.
-    schema : Schema or None
-        The features, if the caller knows them; without data and schema they follow from the names the model was fitted with.
-    bounds : bool
-        Whether inferred numbers stay within the range of the data.
-
-    Returns
-    -------
-    ModelAdapter
-        The model over the variables of the schema.
-    """
+    """Match a model with the table."""
     if ends_in_pipeline(model):
         found = survey(model, table=table_of(data, schema, True), data=data)
         if reads_more(model, found, data):

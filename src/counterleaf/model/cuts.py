@@ -22,18 +22,6 @@ def cuts(tree: Tree, margin: float | Array = 0.0) -> tuple[Array, Array, Array, 
     A row on the low side of node i has x[feature] <= low_side[i], one on the high side has x[feature] >= high_side[i]. The high
     side is the right child, or the left one where ``swapped`` (negative weight). With a margin, |w x + b| >= margin holds on
     both sides too. A split without weights sends every row the same way: it cuts feature 0 at plus or minus infinity.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    margin : float or (N,) array, default=0.0
-        The least distance |w x + b| from the threshold, the same for all splits or one for each.
-
-    Returns
-    -------
-    tuple of (N,) array
-        The four arrays.
     """
     n = tree.n_nodes
     margins = np.broadcast_to(np.asarray(margin, float), n)

@@ -102,33 +102,16 @@ class Reached:
 
 @dataclass(frozen=True, eq=False)
 class Decision(Reached):
-    """The plain tree of a goal.
+    """The plain tree of a goal."""
 
-    Parameters
-    ----------
-    model : Tree
-        The tree of the model.
-    goal : dict or Range
-        Class index -> class cost, or a range of a probability or value.
-    tree : Tree
-        The plain tree; its first nodes are those of the model's tree.
-    target : dict
-        The classes of the plain tree that reach the goal, with their costs.
-    origin : (N,) array
-        The node of the model's tree to which each node of the plain tree belongs.
-    cuts : dict
-        For leaves whose softmax is bounded by tangents: the outputs at which they touch.
-    closed : frozenset of int
-        The leaves of the model's tree that do not count as reaching the goal.
-    """
-
-    model: Tree
-    goal: Goal
-    tree: Tree
-    target: dict[int, float]
-    origin: Array = field(repr=False)
+    model: Tree  # the tree of the model
+    goal: Goal  # class index -> class cost, or a range of a probability or value
+    tree: Tree  # the plain tree; its first nodes are those of the model's tree
+    target: dict[int, float]  # the classes of the plain tree that reach the goal, with their costs
+    origin: Array = field(repr=False)  # (N,) array: the node of the model's tree to which each node of the plain tree belongs
+    # for leaves whose softmax is bounded by tangents: the outputs at which they touch
     cuts: Cuts = field(default_factory=dict, repr=False)
-    closed: frozenset[int] = frozenset()
+    closed: frozenset[int] = frozenset()  # the leaves of the model's tree that do not count as reaching the goal
 
     @functools.cached_property
     def same_splits(self) -> bool:
@@ -206,29 +189,7 @@ class Decision(Reached):
 
 
 def decide(tree: Tree, goal: Goal, cuts: Cuts | None = None, closed: frozenset[int] = frozenset()) -> Decision:
-    """Return the plain tree whose leaves reach a goal or do not.
-
-    Parameters
-    ----------
-    tree : Tree
-        The model's tree.
-    goal : dict or Range
-        Class index -> class cost, or a range of a probability or value.
-    cuts : dict, optional
-        The outputs at which tangents touch the softmax of a leaf.
-    closed : frozenset of int, optional
-        Leaves that do not count.
-
-    Returns
-    -------
-    Decision
-        The plain tree.
-
-    Raises
-    ------
-    CounterleafError
-        If the goal cannot be expressed by linear rows of a reasonable number.
-    """
+    """Return the plain tree whose leaves reach a goal or do not."""
     try:
         return replace(_decided(tree, goal, cuts or {}), closed=closed)
     except OverflowError:

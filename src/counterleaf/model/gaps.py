@@ -36,24 +36,12 @@ _WEIGHT = 2.0**100  # of a split that splits whether a number is missing: no mar
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routes:
-    """Where the splits of a tree send rows with a missing number.
+    """Where the splits of a tree send rows with a missing number."""
 
-    Parameters
-    ----------
-    feature : (N,) array of int
-        The position of the feature that a split tests; -1 for a leaf and for a split without a route for missing numbers.
-    right : (N,) array of bool
-        Whether a row without that number goes right.
-    typical : (F,) array
-        The number of each feature from which a missing one is filled in, such as the median; NaN if it is not known.
-    refused : dict, optional
-        The features without a route, by position, and the reason.
-    """
-
-    feature: Array
-    right: Array
-    typical: Array
-    refused: Mapping[int, str] = field(default_factory=dict)
+    feature: Array  # (N,) array of int: the feature that a split tests; -1 for a leaf and for a split without a route
+    right: Array  # (N,) array of bool: whether a row without that number goes right
+    typical: Array  # (F,) array: the number from which a missing one is filled in, such as the median; NaN if it is not known
+    refused: Mapping[int, str] = field(default_factory=dict)  # the features without a route, by position, and the reason
 
 
 def typical_numbers(schema: Schema, data: Any) -> Array:
@@ -92,25 +80,7 @@ def _within(feature: Numeric, value: float, low: float, high: float) -> float:
 
 
 def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
-    """Return the adapter of a model for rows with missing numbers; answers may keep these missing or fill them in.
-
-    Parameters
-    ----------
-    adapter : ModelAdapter
-        The adapter for rows without gaps.
-    missing : iterable of str
-        The features that are missing.
-
-    Returns
-    -------
-    ModelAdapter
-        A new adapter, whose tree has another variable for each gap.
-
-    Raises
-    ------
-    CounterleafError
-        If the model has no route for missing numbers, or does not follow it.
-    """
+    """Return the adapter of a model for rows with missing numbers; answers may keep these missing or fill them in."""
     if adapter.routes is None:
         raise CounterleafError("the model has no route for missing numbers; fill them in first")
     schema = with_gaps(adapter.schema, missing, adapter.routes)
@@ -127,48 +97,14 @@ def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
 def expand_model(
     tree: Tree | Ensemble, schema: Schema, wider: Schema, routes: Routes
 ) -> tuple[Tree, Array] | tuple[Ensemble, Array]:
-    """Return a tree or an ensemble over the variables of a schema with gaps, and the node of the old one behind each node.
-
-    Parameters
-    ----------
-    tree : Tree or Ensemble
-        The model over the variables of ``schema``.
-    schema, wider : Schema
-        The same features without and with gaps.
-    routes : Routes
-        Where missing numbers go, one entry per node of ``tree.splits``.
-
-    Returns
-    -------
-    tuple of Tree or Ensemble and (N,) array
-        The new one, and for each of its nodes the old one. For a split on whether a number is missing, it is the split that
-        tests the number.
-
-    Raises
-    ------
-    CounterleafError
-        If a split or a leaf has no route for a missing number, or there are too many nodes.
-    """
+    """Return a tree or an ensemble over the variables of a schema with gaps, and the node of the old one behind each node."""
     if isinstance(tree, Ensemble):
         return expand_ensemble(tree, schema, wider, routes)
     return expand(tree, schema, wider, routes)
 
 
 def count_rows(adapter: Adapter, codes: Array) -> Array:
-    """Return the number of rows that reach each leaf of a model's tree; rows that the model cannot read do not count.
-
-    Parameters
-    ----------
-    adapter : ModelAdapter
-        The adapter for rows without gaps.
-    codes : (n, F) array
-        The rows as one number per cell, NaN where a value is missing.
-
-    Returns
-    -------
-    (N,) array of int
-        One number per node; 0 at splits.
-    """
+    """Return the number of rows that reach each leaf of a model's tree; rows that the model cannot read do not count."""
     schema, tree, routes = adapter.schema, adapter.tree, adapter.routes
     ensemble = isinstance(tree, Ensemble)
     by_missing = [len(f.values) if not isinstance(f, Numeric) and f.missing else np.nan for f in schema]

@@ -357,15 +357,9 @@ def _bare_curve(curve: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Rescale:
-    """A monotone map from the linear outputs of a tree to the values that the model predicts.
+    """A monotone map from the linear outputs of a tree to the values that the model predicts."""
 
-    Parameters
-    ----------
-    model : object
-        The model over one column, whose output is the number in that column.
-    """
-
-    model: Any
+    model: Any  # the model over one column, whose output is the number in that column
 
     def outward(self, values: Array) -> Array:
         """Return the model's values for some outputs of the tree."""

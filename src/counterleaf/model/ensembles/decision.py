@@ -29,20 +29,11 @@ class ScoreGoal:
 
 @dataclass(frozen=True, eq=False)
 class ScoreDecision(Reached):
-    """A goal of an ensemble, with the methods of ``Decision``.
+    """A goal of an ensemble, with the methods of ``Decision``."""
 
-    Parameters
-    ----------
-    model : Ensemble
-        The ensemble over the variables of the schema.
-    goal : dict or Range
-        Class index -> class cost, or a range of a probability or value.
-    closed : frozenset of int
-        The leaves that do not count as reaching the goal, by node.
-    """
-
-    model: Ensemble
-    goal: Goal
+    model: Ensemble  # the ensemble over the variables of the schema
+    goal: Goal  # class index -> class cost, or a range of a probability or value
+    # the leaves that do not count as reaching the goal, by node
     closed: frozenset[int] = field(default_factory=frozenset, repr=False)
 
     curved = False

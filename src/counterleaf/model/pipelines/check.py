@@ -26,24 +26,8 @@ _ROWS = 300
 def check(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | None) -> None:
     """Send rows through the pipeline itself, and compare what it predicts with the tree.
 
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-    tree : Tree
-        The folded tree.
-    origin : array
-        The node of the pipeline's tree that each node comes from.
-    exact : bool
-        Whether every split tests one raw column: then the rows are the last one left and the first one right of every split.
-        Otherwise they are made up at random, and may differ close to a split.
-    study : Study or None
-        The findings about steps that must be probed.
-
-    Raises
-    ------
-    CounterleafError
-        If they differ.
+    If the tree is ``exact``, they are the last row left and the first one right of every split. Otherwise they are made up at
+    random, and may differ close to a split.
     """
     codes = _rows_at_splits(probe, tree) if exact else _random_rows(probe, {} if study is None else study.domains)
     if not codes:

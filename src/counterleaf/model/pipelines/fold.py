@@ -41,66 +41,19 @@ _CELLS = 2_000_000  # of an encoded table of probes
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """A pipeline as one tree over the variables of a schema.
+    """A pipeline as one tree over the variables of a schema."""
 
-    Parameters
-    ----------
-    tree : Tree or Ensemble
-        The tree. It has the node numbers of the pipeline's tree, unless a split needs several cuts of a raw number. For an
-        ensemble, the trees.
-    fills : dict
-        The number by which the pipeline replaces a missing one, by feature.
-    exact : bool
-        Whether every split tests one raw column and the leaves are constant, so that the tree routes every row as the pipeline
-        does. Otherwise the two agree up to rounding.
-    domains : dict
-        The lowest and the highest number of a feature for which the tree is that of the pipeline; none if it holds everywhere.
-    whole : frozenset of str
-        Features for which it holds for whole numbers only.
-    routes : Routes or None
-        Where missing numbers go, None if the tree does not have the nodes of the pipeline's tree.
-    """
-
-    tree: Tree | Ensemble
-    fills: dict[str, float]
-    exact: bool
+    tree: Tree | Ensemble  # with the node numbers of the pipeline's tree, unless a split needs several cuts of a raw number
+    fills: dict[str, float]  # the number by which the pipeline replaces a missing one, by feature
+    exact: bool  # whether the tree routes every row as the pipeline does; otherwise the two agree up to rounding
+    # the lowest and the highest number of a feature for which the tree is that of the pipeline, if it does not hold everywhere
     domains: dict[str, tuple[float, float]] = field(default_factory=dict)
-    whole: frozenset[str] = frozenset()
-    routes: Routes | None = None
+    whole: frozenset[str] = frozenset()  # features for which it holds for whole numbers only
+    routes: Routes | None = None  # where missing numbers go, None if the tree does not have the nodes of the pipeline's tree
 
 
 def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
-    """Return the tree of a fitted pipeline over the variables of a schema.
-
-    Parameters
-    ----------
-    pipeline : Pipeline or Survey
-        The pipeline, or its survey.
-    schema : Schema
-        The features of the raw table.
-    data : DataFrame or array-like, optional
-        A table with the columns and types that the pipeline was fitted on.
-
-    Returns
-    -------
-    Folded
-        The tree.
-
-    Raises
-    ------
-    CounterleafError
-        If the schema does not fit the pipeline, or if the pipeline fails on one of its values.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> model = make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit([[1.0], [2.0], [4.0]], [0, 0, 1])
-    >>> folded = fold(model, Schema([Numeric("x")]))
-    >>> folded.tree.predict([[2.999], [3.001]]).tolist()
-    [0, 1]
-    """
+    """Return the tree of a fitted pipeline over the variables of a schema."""
     found = pipeline if isinstance(pipeline, Survey) else survey(pipeline, table=probing.table_of(data, schema, True))
     probe = Probe(found, schema, data)
     if found.columns is None:
@@ -161,17 +114,7 @@ class _Splits:
 
 
 class _Folding:
-    """The folded splits and outputs of a pipeline's tree.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-    seen : dict
-        What the tree sees of each value of a finite feature.
-    study : Study or None
-        The findings about steps that must be probed.
-    """
+    """The folded splits and outputs of a pipeline's tree."""
 
     def __init__(self, probe: Probe, seen: dict[int, Array], study: Study | None) -> None:
         self._probe, self._seen, self._study = probe, seen, study

@@ -20,22 +20,7 @@ _ROWS = 200
 def probe_routes(
     probe: Probe, columns: list[Array], weights: list[Array], right: Callable[[Any, list[tuple[Any, Array]]], Array]
 ) -> Routes:
-    """Return the routes of missing numbers through the tree at the end of a pipeline.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-    columns, weights : list of array
-        The columns that each split tests, and their weights.
-    right : callable
-        Takes a node and its terms, (weight, what the tree sees), and returns whether the model sends rows to the right.
-
-    Returns
-    -------
-    Routes
-        The routes. A number is refused if the pipeline fails without it, or if a split needs it together with others.
-    """
+    """Return the routes of missing numbers through the tree at the end of a pipeline."""
     n, schema = len(columns), probe.schema
     found = _Missing(probe)
     place, owners, seen, refused = found.place, found.owners, found.seen, found.refused
@@ -52,24 +37,7 @@ def probe_routes(
 
 
 def probe_column_routes(probe: Probe, column: Array, right: Callable[[Array, Array], Array], routed: bool) -> Routes:
-    """Return the routes of missing numbers through the splits on single columns at the end of a pipeline.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-    column : (S,) array of int
-        The column that each split tests, -1 for none.
-    right : callable
-        Takes (n,) splits and what the model sees in their columns, and returns whether it sends the rows to the right.
-    routed : bool
-        Whether the model takes missing numbers.
-
-    Returns
-    -------
-    Routes
-        The routes, with one entry per node of the catalogue.
-    """
+    """Return the routes of missing numbers through the splits on single columns at the end of a pipeline."""
     found = _Missing(probe)
     feature, to_right = np.full(2 * len(column) + 1, -1), np.zeros(2 * len(column) + 1, bool)
     for j in np.unique(column[column >= 0]).tolist():
@@ -86,33 +54,17 @@ def probe_column_routes(probe: Probe, column: Array, right: Callable[[Array, Arr
 
 
 class _Missing:
-    """What a pipeline makes of rows with one missing number.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-
-    Attributes
-    ----------
-    place : list of int
-        The position in the schema of each raw column, -1 if it has none.
-    owners : list of set
-        The raw columns on which each column of the model depends.
-    seen : dict
-        What the model sees where a raw column is missing.
-    refused : dict
-        Why the pipeline fails without a feature, by position in the schema.
-    """
+    """What a pipeline makes of rows with one missing number."""
 
     def __init__(self, probe: Probe) -> None:
         self._names = probe.found.names
         usual, _ = probe.encode([probe.usual])
         position = {int(start): d for d, start in enumerate(probe.schema.starts)}
+        # the position in the schema of each raw column, -1 if it has none
         self.place = [position.get(start, -1) for start in probe.starts]
-        self.owners: list[set[int]] = [set(raws) for raws in probe.raws]
-        self.seen: dict[int, Array] = {}
-        self.refused: dict[int, str] = {}
+        self.owners: list[set[int]] = [set(raws) for raws in probe.raws]  # those on which each column of the model depends
+        self.seen: dict[int, Array] = {}  # what the model sees where a raw column is missing
+        self.refused: dict[int, str] = {}  # why the pipeline fails without a feature, by position in the schema
         numbers = [k for k, feature in enumerate(probe.features) if isinstance(feature, Numeric) and self.place[k] >= 0]
         together = _try_together(probe, numbers)
         for k in numbers:

@@ -37,29 +37,7 @@ TOP = 2.0**500  # far beyond any table, and still finite when scaled up or down
 
 
 class Probe:
-    """Made-up rows and what a pipeline makes of them; columns and features are numbered as in the pipeline.
-
-    Parameters
-    ----------
-    found : Survey
-        The steps of the pipeline.
-    schema : Schema
-        The features of the table.
-    data : DataFrame, array-like or None
-        A table whose types the made-up rows have.
-
-    Attributes
-    ----------
-    features : list of Feature
-        The features of the schema in the order of the pipeline's raw columns.
-    starts : list of int
-        The first variable of each feature, -1 if the pipeline drops it.
-    usual : list
-        A row that the pipeline accepts.
-    raws : list of tuple
-        The raw columns on which each column that the tree sees depends; of a pipeline with a step that must be probed, they are
-        set by ``Study``.
-    """
+    """Made-up rows and what a pipeline makes of them; columns and features are numbered as in the pipeline."""
 
     def __init__(self, found: Survey, schema: Schema, data: Any) -> None:
         self.found, self.schema, self.data = found, schema, data
@@ -67,9 +45,11 @@ class Probe:
         self.features: list[Feature] = [
             _dropped(found.names[k], data) if d is None else schema.features[d] for k, d in enumerate(places)
         ]
+        # the first variable of each feature, -1 if the pipeline drops it
         self.starts = [-1 if d is None else int(schema.starts[d]) for d in places]
-        self.usual = [self._usual(k) for k in range(len(places))]
+        self.usual = [self._usual(k) for k in range(len(places))]  # a row that the pipeline accepts
         self._usual_row: tuple[list[Any], Any] | None = None  # as a table
+        # the raw columns on which each column that the tree sees depends; set by ``Study`` if a step must be probed
         self.raws: list[tuple[int, ...]] = [(column.raw,) for column in found.columns or ()]
 
     def _usual(self, k: int) -> Any:
@@ -345,21 +325,9 @@ def leaves(model: Any, rows: Any) -> Array | None:
 
 
 def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
-    """Find the least number at which a monotone condition holds, for several conditions at once.
+    """Return the (size,) least numbers at which monotone conditions hold: inf where one never does, -inf where it always does.
 
-    Parameters
-    ----------
-    holds : callable
-        Takes (size, points) numbers and returns whether the condition of their row holds.
-    size : int
-        The number of conditions.
-    points : int
-        How many numbers to try at a time.
-
-    Returns
-    -------
-    (size,) array
-        The numbers; inf where the condition never holds, -inf where it always does.
+    ``holds`` takes (size, points) numbers and returns whether the condition of their row holds.
     """
     ends = np.repeat([[-TOP, 0.0, TOP]], size, axis=0)
     at_ends = np.concatenate([holds(ends[:, [k] * points])[:, :1] for k in range(3)], axis=1)
@@ -370,22 +338,7 @@ def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
 
 
 def first_between(holds: Callable[[Array], Array], low: Array, high: Array, points: int) -> Array:
-    """Find a number at which a condition holds and before which it does not, for several conditions at once.
-
-    Parameters
-    ----------
-    holds : callable
-        Takes (size, points) numbers and returns whether the condition of their row holds.
-    low, high : (size,) array
-        Numbers at which it does not hold, and larger ones at which it does.
-    points : int
-        How many numbers to try at a time.
-
-    Returns
-    -------
-    (size,) array
-        The numbers.
-    """
+    """Return the (size,) numbers, between ``low`` and ``high``, at which conditions hold and before which they do not."""
     low, high = rank_of(low), rank_of(high)
     each = np.arange(len(low))
     while (high - low > 1).any():

@@ -56,66 +56,28 @@ class _Notes:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a pipeline does to each raw column.
+    """What a pipeline does to each raw column."""
 
-    Parameters
-    ----------
-    names : list of str
-        The raw columns in the order of the fit.
-    named : bool
-        Whether the pipeline was fitted on a table with column names.
-    finite : frozenset of str
-        The columns that an encoder takes.
-    unused : frozenset of str
-        The columns that never reach the tree.
-    known : dict
-        The categories of a column that all its encoders know.
-    tree : object
-        The model at the end of the pipeline.
-    core : object
-        The same with the wrappers around it.
-    rescale : Rescale or None
-        The map from the outputs of its tree to its values, if they differ.
-    read : Tree or Ensemble
-        Its tree or its trees.
-    steps : tuple
-        The steps before it.
-    columns : tuple of Column or None
-        The columns that the tree sees; None if a step must be probed to find out where they come from.
-    probed : tuple
-        The steps whose columns must be probed.
-    gaps : mapping
-        The value that marks a missing one for the encoders of a finite column.
-    marks : mapping
-        The value other than NaN that an imputer takes for a missing one.
-    statistics : mapping
-        The fill values of the imputers, in raw units.
-    source : object
-        The pipeline itself.
-    codes : CategoryCodes or None
-        The codes of the categories that the model takes as they are; None if it takes numbers only.
-    ignored : frozenset of str
-        The unused columns that the steps must be seen to ignore: no feature can be made of them.
-    """
-
-    names: list[str]
-    named: bool
-    finite: frozenset[str]
-    unused: frozenset[str]
-    known: dict[str, list[Any]]
-    tree: Any
-    core: Any
-    rescale: Rescale | None
-    read: Tree | Ensemble = field(repr=False)
-    steps: tuple[Any, ...] = field(repr=False)
+    names: list[str]  # the raw columns in the order of the fit
+    named: bool  # whether the pipeline was fitted on a table with column names
+    finite: frozenset[str]  # the columns that an encoder takes
+    unused: frozenset[str]  # the columns that never reach the tree
+    known: dict[str, list[Any]]  # the categories of a column that all its encoders know
+    tree: Any  # the model at the end of the pipeline
+    core: Any  # the same with the wrappers around it
+    rescale: Rescale | None  # the map from the outputs of its tree to its values, if they differ
+    read: Tree | Ensemble = field(repr=False)  # its tree or its trees
+    steps: tuple[Any, ...] = field(repr=False)  # the steps before it
+    # the columns that the tree sees; None if a step must be probed to find out where they come from
     columns: tuple[Column, ...] | None = field(repr=False)
-    probed: tuple[Any, ...] = field(repr=False)
-    gaps: Mapping[str, Any] = field(repr=False)
-    marks: Mapping[str, Any] = field(repr=False)
-    statistics: Mapping[str, list[Any]] = field(repr=False)
-    source: Any = field(default=None, repr=False)
+    probed: tuple[Any, ...] = field(repr=False)  # the steps whose columns must be probed
+    gaps: Mapping[str, Any] = field(repr=False)  # the value that marks a missing one for the encoders of a finite column
+    marks: Mapping[str, Any] = field(repr=False)  # the value other than NaN that an imputer takes for a missing one
+    statistics: Mapping[str, list[Any]] = field(repr=False)  # the fill values of the imputers, in raw units
+    source: Any = field(default=None, repr=False)  # the pipeline itself
+    # the codes of the categories that the model takes as they are; None if it takes numbers only
     codes: CategoryCodes | None = field(default=None, repr=False)
-    ignored: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()  # the unused columns of which no feature can be made: the steps must ignore them
 
     def leaving(self, names: frozenset[str]) -> Survey:
         """Return the same survey if the steps ignore some more columns, which is still to be seen."""
@@ -129,44 +91,7 @@ def survey(
     table: tuple[list[str], bool] | None = None,
     data: Any = None,
 ) -> Survey:
-    """Walk through the steps of a fitted pipeline and find where each column of its tree comes from.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        A fitted scikit-learn pipeline.
-    bare : bool, default=False
-        Whether to take a model without a pipeline for a pipeline without steps.
-    names : sequence, optional
-        The names of its columns, if they differ from those that it keeps.
-    table : (list of str, bool), optional
-        The columns of the data and whether they have names, for a first step that does not name its columns.
-    data : DataFrame or array-like, optional
-        A table that the pipeline takes, for categories that the model itself does not tell.
-
-    Returns
-    -------
-    Survey
-        What the steps do to each raw column.
-
-    Raises
-    ------
-    CounterleafError
-        If the pipeline is not fitted, does not end with a tree, or has a step that cannot be folded into the tree.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sklearn.compose import make_column_transformer
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> X = pd.DataFrame({"age": [20, 61], "job": ["cook", "clerk"]})
-    >>> steps = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["job"]))
-    >>> found = survey(make_pipeline(steps, DecisionTreeClassifier()).fit(X, [0, 1]))
-    >>> found.names, found.known
-    (['age', 'job'], {'job': ['clerk', 'cook']})
-    """
+    """Walk through the steps of a fitted pipeline and find where each column of its tree comes from."""
     if not bare and not ends_in_pipeline(pipeline):
         raise CounterleafError(f"got a {type(pipeline).__name__}; expected a fitted scikit-learn Pipeline")
     *front, (label, core) = list(_unwrapped("", pipeline)) or [("", None)]

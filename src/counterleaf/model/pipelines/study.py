@@ -26,33 +26,12 @@ _CELLS = 1_000_000  # of an encoded table of probes
 
 
 class Study:
-    """The maps from raw columns to columns of the tree.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps and the usual row; its ``raws`` are set.
-    seen : dict
-        What the tree sees of each value of a finite feature.
-
-    Attributes
-    ----------
-    x, made : dict
-        Numbers of each raw column in increasing order, and what the tree sees of them.
-    domains : dict
-        The lowest and the highest number of a raw column for which the findings hold.
-    usual : array
-        What the tree sees of the usual row.
-    loose : set of int
-        Columns of which the steps make the same only up to rounding.
-    whole : set of int
-        Raw columns of which every whole number within the domain was tried, and no other number.
-    """
+    """The maps from raw columns to columns of the tree."""
 
     def __init__(self, probe: Probe, seen: dict[int, Array]) -> None:
         self.probe, self.seen, read = probe, seen, probe.found.read
         tree = read.splits
-        self.usual = probe.encode([probe.usual])[0][0]
+        self.usual = probe.encode([probe.usual])[0][0]  # what the tree sees of the usual row
         if len(self.usual) != tree.n_features:
             raise CounterleafError(
                 f"the steps make {len(self.usual)} columns but the tree takes {tree.n_features}; fit the pipeline as a whole"
@@ -61,11 +40,11 @@ class Study:
         slope = None if tree.outputs is None else tree.outputs.slope
         used = [tree.weights.indices] if slope is None else [tree.weights.indices, slope.indices]
         self.used = np.unique(np.concatenate(used))
-        self.x: dict[int, Array] = {}
-        self.made: dict[int, Array] = {}
-        self.domains: dict[int, tuple[float, float]] = {}
-        self.loose: set[int] = set()
-        self.whole: set[int] = set()
+        self.x: dict[int, Array] = {}  # numbers of each raw column in increasing order
+        self.made: dict[int, Array] = {}  # what the tree sees of them
+        self.domains: dict[int, tuple[float, float]] = {}  # the lowest and the highest number for which the findings hold
+        self.loose: set[int] = set()  # columns of which the steps make the same only up to rounding
+        self.whole: set[int] = set()  # raw columns of which every whole number within the domain was tried, and no other
         self._curves: set[int] = set()  # columns that are neither monotone nor steps
         self._steps: set[int] = set()  # columns with few values
         for k, feature in enumerate(probe.features):

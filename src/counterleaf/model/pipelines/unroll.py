@@ -20,65 +20,26 @@ _MOST_NODES = 100_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
-    """A split on one raw number: the side of the lowest numbers, and the numbers at which the side changes.
+    """A split on one raw number: the side of the lowest numbers, and the numbers at which the side changes."""
 
-    Parameters
-    ----------
-    raw : int
-        The raw column.
-    right : bool
-        Whether the lowest numbers go right.
-    edges : array
-        The first number of each piece but the lowest.
-    """
-
-    raw: int
-    right: bool
-    edges: Array
+    raw: int  # the raw column
+    right: bool  # whether the lowest numbers go right
+    edges: Array  # the first number of each piece but the lowest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unrolled:
-    """The nodes of an unrolled tree.
+    """The nodes of an unrolled tree."""
 
-    Parameters
-    ----------
-    left, right : list of int
-        The children, -1 at leaves.
-    origin : list of int
-        The node of the tree that each node comes from.
-    cut : list
-        The raw column and the first number that goes right, None for other splits.
-    within : list of dict
-        Numbers of the raw columns, one of each within the region of the node.
-    """
-
-    left: list[int]
-    right: list[int]
-    origin: list[int]
-    cut: list[tuple[int, float] | None]
-    within: list[dict[int, float]]
+    left: list[int]  # the children, -1 at leaves
+    right: list[int]  # the children, -1 at leaves
+    origin: list[int]  # the node of the tree that each node comes from
+    cut: list[tuple[int, float] | None]  # the raw column and the first number that goes right, None for other splits
+    within: list[dict[int, float]]  # numbers of the raw columns, one of each within the region of the node
 
 
 def unroll(tree: Tree, pieces: dict[int, Pieces], forms: dict[int, list[Form]], fixed: dict[int, bool]) -> Unrolled:
-    """Return the nodes of a tree with one cut per split.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    pieces : dict
-        The splits on a raw number, by node.
-    forms : dict
-        The sums of the other splits, and those of the outputs of leaves, by node.
-    fixed : dict
-        The splits that send every row the same way: whether to the right.
-
-    Raises
-    ------
-    CounterleafError
-        If there are too many of them.
-    """
+    """Return the nodes of a tree with one cut per split."""
     out = Unrolled([], [], [], [], [])
     box: dict[int, tuple[float, float]] = {}
     stack: list[tuple[int, dict[int, tuple[float, float]], int, bool]] = [(0, box, -1, False)]

@@ -28,24 +28,12 @@ from counterleaf.types import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeRows:
-    """The rows of a user as tables for the user's pipeline.
+    """The rows of a user as tables for the user's pipeline."""
 
-    Parameters
-    ----------
-    model : object
-        The pipeline.
-    schema : Schema
-        The features of the table.
-    found : Survey
-        What the steps do to each column.
-    data : DataFrame, array-like or None
-        A table with the columns and types of the user's.
-    """
-
-    model: Any
-    schema: Schema
-    found: Survey
-    data: Any
+    model: Any  # the pipeline
+    schema: Schema  # the features of the table
+    found: Survey  # what the steps do to each column
+    data: Any  # a table with the columns and types of the user's
 
     def predict(self, rows: Sequence[Any], method: str) -> Array:
         """Return what a method of the pipeline makes of rows of any type, just as they are if they are frames or arrays."""

@@ -72,13 +72,7 @@ def _named(names: list[str]) -> bool:
 
 
 class CatBoostModel:
-    """A model of CatBoost whose ``predict`` returns one label or value per row.
-
-    Parameters
-    ----------
-    model : catboost.CatBoostClassifier or catboost.CatBoostRegressor
-        The model.
-    """
+    """A model of CatBoost whose ``predict`` returns one label or value per row."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

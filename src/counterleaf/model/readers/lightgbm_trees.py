@@ -90,13 +90,7 @@ def as_model(model: Any) -> Any:
 
 
 class LightgbmBooster:
-    """A Booster of LightGBM that knows the names of its columns.
-
-    Parameters
-    ----------
-    booster : lightgbm.Booster
-        The model.
-    """
+    """A Booster of LightGBM that knows the names of its columns."""
 
     def __init__(self, booster: Any) -> None:
         self.booster = booster
@@ -110,13 +104,7 @@ class LightgbmBooster:
 
 
 class LightgbmClasses(LightgbmBooster):
-    """A Booster of LightGBM with several classes, which are 0, 1, ...
-
-    Parameters
-    ----------
-    booster : lightgbm.Booster
-        The model.
-    """
+    """A Booster of LightGBM with several classes, which are 0, 1, ..."""
 
     def __init__(self, booster: Any) -> None:
         super().__init__(booster)

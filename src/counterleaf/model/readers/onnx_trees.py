@@ -28,13 +28,7 @@ def as_model(model: Any) -> Any:
 
 
 class OnnxModel:
-    """An ONNX model with the methods of a scikit-learn model, run by onnxruntime.
-
-    Parameters
-    ----------
-    proto : onnx.ModelProto
-        The model, as ``onnx.load`` returns it.
-    """
+    """An ONNX model with the methods of a scikit-learn model, run by onnxruntime."""
 
     def __init__(self, proto: Any) -> None:
         self.proto = proto

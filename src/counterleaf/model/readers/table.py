@@ -149,21 +149,6 @@ def read_ensemble(model: Any, data: Any = None) -> Ensemble:
 
     ``data`` is a table that the model takes, for categories that the model itself does not tell. Categorical columns of the
     ensemble hold codes: see ``categories_of``.
-
-    Raises
-    ------
-    CounterleafError
-        If the model is of another kind, is not fitted, or computes something that an Ensemble cannot represent.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = RandomForestClassifier(5, random_state=0).fit(X, y)
-    >>> ensemble = read_ensemble(model)
-    >>> ensemble.n_trees, bool((ensemble.predict_proba(X) == model.predict_proba(X)).all())
-    (5, True)
     """
     reader = reader_of(model)
     if reader is None or reader.ensemble is no_ensemble:

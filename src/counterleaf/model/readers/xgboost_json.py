@@ -28,25 +28,6 @@ def read_xgboost(content: Mapping[str, Any]) -> tuple[Ensemble, list[str], dict[
 
     XGBoost itself does not predict, so the noise of the scores is a bound on the rounding of its sums in any order. A
     classifier of the scikit-learn interface has the classes 0, 1, ...; another model predicts the numbers of its objective.
-
-    Parameters
-    ----------
-    content : mapping
-        The content of the file.
-
-    Returns
-    -------
-    ensemble : Ensemble
-        The ensemble, with one column for each category of a categorical column.
-    names : list of str
-        The names of the columns of the model; empty if it does not tell them.
-    categories : dict
-        The categories by column.
-
-    Raises
-    ------
-    CounterleafError
-        If the model computes something that an Ensemble cannot represent, or if the file is damaged.
     """
     try:
         learner: Any = content["learner"]

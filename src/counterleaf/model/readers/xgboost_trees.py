@@ -87,13 +87,7 @@ def as_model(model: Any) -> Any:
 
 
 class XGBoostBooster:
-    """A Booster of XGBoost that predicts the numbers of its objective from arrays and tables.
-
-    Parameters
-    ----------
-    booster : xgboost.Booster
-        The model.
-    """
+    """A Booster of XGBoost that predicts the numbers of its objective from arrays and tables."""
 
     def __init__(self, booster: Any) -> None:
         self.booster = booster
@@ -110,13 +104,7 @@ class XGBoostBooster:
 
 
 class XGBoostClasses(XGBoostBooster):
-    """A Booster of XGBoost with several classes, which are 0, 1, ...
-
-    Parameters
-    ----------
-    booster : xgboost.Booster
-        The model.
-    """
+    """A Booster of XGBoost with several classes, which are 0, 1, ..."""
 
     def __init__(self, booster: Any) -> None:
         super().__init__(booster)

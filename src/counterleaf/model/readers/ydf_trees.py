@@ -33,13 +33,7 @@ def gaps(model: Any) -> Gaps | None:
 
 
 class YdfModel:
-    """A model of YDF with the methods of a scikit-learn model.
-
-    Parameters
-    ----------
-    model : ydf.GenericModel
-        The model.
-    """
+    """A model of YDF with the methods of a scikit-learn model."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

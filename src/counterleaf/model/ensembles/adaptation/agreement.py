@@ -13,24 +13,7 @@ CLOSE = 1e-6  # relative: values and probabilities in float32, or functions of t
 
 
 def agrees(ensemble: Ensemble, points: Array, found: Array, outward: Callable[[Array], Array] | None = None) -> bool:
-    """Return whether a model predicts the same as an ensemble.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The ensemble.
-    points : (n, D) array
-        Rows of the ensemble.
-    found : (n,) array
-        The labels or values that the model predicts for them.
-    outward : callable, optional
-        The map from the values of the ensemble to those of the model.
-
-    Returns
-    -------
-    bool
-        Whether values are the same up to rounding, and labels wherever the noise of the scores does not decide.
-    """
+    """Return whether a model predicts the same as an ensemble."""
     scoring, scores = ensemble.scoring, ensemble.scores(points)
     if ensemble.is_regression:
         values = scoring.values(scores)

@@ -15,33 +15,14 @@ from counterleaf.types import Array, is_missing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryCodes:
-    """Turns the tables that a model takes into numbers.
+    """Turns the tables that a model takes into numbers."""
 
-    Parameters
-    ----------
-    categories : mapping
-        The categories of some columns, by position. The code of a category is its position in the list; NaN stands for a
-        missing value and for one that is not in the list. If the list is empty, the column holds codes.
-    closed : bool, default=False
-        Whether to refuse a value that is not in the list, because it is not known where the model sends it.
-    """
-
-    categories: Mapping[int, Sequence[Any]]
-    closed: bool = False
+    # by position of a column; the code of a category is its place in the list, NaN if it is missing or not in the list
+    categories: Mapping[int, Sequence[Any]]  # if the list is empty, the column holds codes
+    closed: bool = False  # whether to refuse a value that is not in the list, because it is not known where the model sends it
 
     def numbers(self, rows: Any) -> Array:
-        """Return a frame, an array or a sparse matrix as (n, D) numbers.
-
-        Parameters
-        ----------
-        rows : DataFrame, array or sparse matrix
-            Rows that the model takes.
-
-        Returns
-        -------
-        (n, D) array
-            The numbers; codes in columns of categories.
-        """
+        """Return a frame, an array or a sparse matrix as (n, D) numbers."""
         if hasattr(rows, "toarray"):
             rows = rows.toarray()
         if not is_frame(rows):

@@ -29,17 +29,7 @@ _CELLS = 2_000_000  # of an encoded table of probes, and of sides that are compa
 
 
 class ForestFolding:
-    """The folded splits of the ensemble at the end of a pipeline.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps; ``probe.found.read`` is the ensemble.
-    seen : dict
-        What the model sees of each value of a finite feature.
-    study : Study or None
-        The findings about steps that must be probed.
-    """
+    """The folded splits of the ensemble at the end of a pipeline."""
 
     def __init__(self, probe: Probe, seen: dict[int, Array], study: Study | None) -> None:
         self._probe, self._seen, self._study = probe, seen, study
@@ -104,20 +94,7 @@ class ForestFolding:
         self._chosen.append((which[rows], start + variables, weights))
 
     def right(self, which: Array, x: Array) -> Array:
-        """Return whether the model sends rows to the right.
-
-        Parameters
-        ----------
-        which : (n,) or (n, 1) array of int
-            Splits.
-        x : (n,) or (n, m) array
-            What the model sees in the columns of these splits; NaN if it is missing.
-
-        Returns
-        -------
-        array of bool
-            The sides.
-        """
+        """Return whether the model sends rows to the right."""
         above = x >= self._first[which]
         out = np.asarray(np.where(np.isnan(x), self._gap_right[which], above ^ self._swapped[which]))
         for row in np.flatnonzero(self._subset[which].ravel()).tolist() if self._old.subsets else ():

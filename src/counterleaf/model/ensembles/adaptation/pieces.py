@@ -15,43 +15,15 @@ _MOST_NODES = 10_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """The new splits of each split.
+    """The new splits of each split."""
 
-    Parameters
-    ----------
-    first : (S + 1,) array of int
-        The position of the first new split.
-    edges : (S,) array of int
-        The number of cuts, in increasing order; a split with none is fixed, or separates categories.
-    low : (S,) array of bool
-        Whether the lowest numbers go right. The side changes at every cut.
-    """
-
-    first: Array
-    edges: Array
-    low: Array
+    first: Array  # (S + 1,) array of int: the position of the first new split
+    edges: Array  # (S,) array of int: the number of increasing cuts; a split with none is fixed, or separates categories
+    low: Array  # (S,) array of bool: whether the lowest numbers go right. The side changes at every cut
 
 
 def in_pieces(ensemble: Ensemble, sides: Sides) -> Ensemble:
-    """Return an ensemble whose nodes refer to new splits.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The ensemble: its catalogue is the new one, its nodes still refer to the old splits.
-    sides : Sides
-        The new splits of the old ones.
-
-    Returns
-    -------
-    Ensemble
-        The ensemble. A node whose split has several cuts is replaced by one node per cut.
-
-    Raises
-    ------
-    CounterleafError
-        If there are too many nodes.
-    """
+    """Return an ensemble whose nodes refer to new splits."""
     inner = ensemble.left >= 0
     split = np.where(inner, ensemble.split, 0)
     cuts = np.where(inner, np.maximum(sides.edges[split], 1) if len(sides.edges) else 1, 1)

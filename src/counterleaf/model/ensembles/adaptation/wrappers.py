@@ -115,25 +115,7 @@ def _score_model(bare: Any, ensemble: Ensemble) -> Any:
 
 
 def rescale_model(core: Any, model: Tree | Ensemble) -> Rescale | None:
-    """Return the map from the values of an ensemble, or from the linear outputs of a tree, to those of the core.
-
-    Parameters
-    ----------
-    core : object
-        A fitted model with its wrappers.
-    model : Tree or Ensemble
-        Its tree or trees.
-
-    Returns
-    -------
-    Rescale or None
-        The map; None if the values are the same.
-
-    Raises
-    ------
-    CounterleafError
-        If the map is not monotone.
-    """
+    """Return the map from the values of an ensemble, or from the linear outputs of a tree, to those of the core."""
     if isinstance(model, Tree):
         return rescale_of(core, model)
     if not model.is_regression or core is innermost(core):

@@ -27,13 +27,7 @@ def is_tree(model: Any) -> bool:
 
 
 def trees_in(model: Any) -> list[Any]:
-    """Return the fitted trees of an ensemble, a flat list.
-
-    Raises
-    ------
-    CounterleafError
-        If the model is not fitted, has several outputs, or consists of other models.
-    """
+    """Return the fitted trees of an ensemble, a flat list."""
     kind = type(model).__name__
     if getattr(model, "estimators_", None) is None:
         raise CounterleafError(f"this {kind} is not fitted; call fit first")
@@ -52,17 +46,7 @@ def trees_in(model: Any) -> list[Any]:
 
 
 def nodes_of(tree: Any, value: Array, columns: Sequence[int] | Array | None = None) -> Nodes:
-    """Return the nodes of one tree.
-
-    Parameters
-    ----------
-    tree : object
-        A fitted decision tree.
-    value : (N, W) array
-        What its nodes add to the scores.
-    columns : sequence of int, optional
-        The column of the ensemble for each column of the tree, by default the same.
-    """
+    """Return the nodes of one tree."""
     arrays = tree.tree_
     check_nodes(tree, arrays, type(tree).__name__, len(getattr(tree, "classes_", (0,))))
     inner = arrays.children_left >= 0

@@ -31,24 +31,7 @@ def gaps_of(trees: Ensemble) -> Gaps | None:
 
 
 def tree_of(model: Any, trees: Ensemble, predicts: Any, labels: Any) -> Tree:
-    """Return the only tree of a model.
-
-    Parameters
-    ----------
-    model : object
-        The model.
-    trees : Ensemble
-        Its trees; how they are added up does not matter.
-    predicts : object
-        The model with a predict that takes arrays, and with predict_proba if there are labels.
-    labels : array or None
-        The labels, None for a model that predicts numbers.
-
-    Raises
-    ------
-    CounterleafError
-        If there are several trees or outputs, splits on categories, or rows that the model routes otherwise.
-    """
+    """Return the only tree of a model."""
     kind = type(model).__name__
     refuse_one_class(model)
     if trees.subsets:

@@ -21,24 +21,12 @@ Ask = Callable[[Array], Any]
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """How to ask a model about rows of numbers and of category codes.
+    """How to ask a model about rows of numbers and of category codes."""
 
-    Parameters
-    ----------
-    kind : str
-        The name of the model's class.
-    predict : callable
-        From rows to labels or values.
-    scores : callable, optional
-        From rows to the (n, K) scores, if the model shows them.
-    codes : dict, default={}
-        The number of categories of each categorical column.
-    """
-
-    kind: str
-    predict: Ask
-    scores: Ask | None = None
-    codes: dict[int, int] | None = None
+    kind: str  # the name of the model's class
+    predict: Ask  # from rows to labels or values
+    scores: Ask | None = None  # from rows to the (n, K) scores, if the model shows them
+    codes: dict[int, int] | None = None  # the number of categories of each categorical column
 
 
 def takes_gaps(predict: Ask, width: int) -> bool:
@@ -52,17 +40,7 @@ def takes_gaps(predict: Ask, width: int) -> bool:
 
 
 def probe_rows(ensemble: Ensemble, codes: dict[int, int], n: int = _ROWS) -> Array:
-    """Return rows between the thresholds, rows exactly on both sides of them and, if the model takes them, missing values.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The ensemble.
-    codes : dict
-        The number of categories of each categorical column.
-    n : int
-        The number of rows.
-    """
+    """Return rows between the thresholds, rows exactly on both sides of them and, if the model takes them, missing values."""
     rng = np.random.default_rng(0)
     tree, width = ensemble.splits, ensemble.n_features
     some = np.flatnonzero(np.diff(tree.weights.indptr) == 1)
@@ -88,25 +66,9 @@ def probe_rows(ensemble: Ensemble, codes: dict[int, int], n: int = _ROWS) -> Arr
 
 
 def settled(candidates: Iterable[Ensemble], probe: Probe) -> Ensemble:
-    """Return the ensemble that computes what the model computes.
+    """Return the first ensemble whose scores are those of the model bit for bit.
 
-    Parameters
-    ----------
-    candidates : iterable of Ensemble
-        Ensembles that differ in the order of the sum or in the start, the most likely one first.
-    probe : Probe
-        How to ask the model.
-
-    Returns
-    -------
-    Ensemble
-        The first one whose scores are those of the model bit for bit. If there is none, the first whose scores differ by no
-        more than rounding can explain, with that bound as its noise.
-
-    Raises
-    ------
-    CounterleafError
-        If the model computes other scores, or makes other predictions.
+    If there is none, it is the first whose scores differ by no more than rounding can explain, with that bound as its noise.
     """
     choices = list(candidates)
     rows = probe_rows(choices[0], probe.codes or {})

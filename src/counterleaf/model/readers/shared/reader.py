@@ -30,38 +30,25 @@ def no_ensemble(model: Any, data: Any) -> Ensemble:
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """How the models of a library are read.
+    """How the models of a library are read."""
 
-    Parameters
-    ----------
-    classes : tuple
-        Pairs of the beginning of a module's name and the names of classes; no names stand for all classes with a predict.
-    is_ensemble : callable, optional
-        Whether a model has several trees, or is of a class that is always read as an ensemble; by default never.
-    tree : callable, optional
-        From a fitted model of one tree or of leaves that compute to its tree.
-    ensemble : callable, optional
-        From a fitted model, and data that show the categories that it does not tell, to its ensemble.
-    as_model : callable, optional
-        From a model to one with a predict that takes arrays and tables, by default the model itself.
-    gaps : callable, optional
-        From a model with one tree to where its missing numbers go, None if it refuses them, as by default.
-    guard : callable, optional
-        From a model to the relative error of an oblique split's sum, by default 0: it adds as a Tree does.
-    categories : callable, optional
-        From a model and data to the categories by column, in the order of their codes; by default there are none.
-    inputs : callable, optional
-        From a model, rows of numbers and category codes, and data to what predict takes, by default the rows.
-    """
-
+    # pairs of the beginning of a module's name and the names of classes; no names stand for all classes with a predict
     classes: tuple[tuple[str, tuple[str, ...]], ...]
+    # whether a model has several trees, or is of a class that is always read as an ensemble
     is_ensemble: Callable[[Any], bool] = lambda model: False
+    # from a fitted model of one tree or of leaves that compute to its tree
     tree: Callable[[Any], Tree] = _no_tree
+    # from a fitted model, and data that show the categories that it does not tell, to its ensemble
     ensemble: Callable[[Any, Any], Ensemble] = no_ensemble
+    # from a model to one with a predict that takes arrays and tables
     as_model: Callable[[Any], Any] = lambda model: model
+    # from a model with one tree to where its missing numbers go, None if it refuses them
     gaps: Callable[[Any], Gaps | None] = lambda model: None
+    # from a model to the relative error of an oblique split's sum, 0 if it adds as a Tree does
     guard: Callable[[Any], float] = lambda model: 0.0
+    # from a model and data to the categories by column, in the order of their codes
     categories: Callable[[Any, Any], dict[int, list[Any]]] = lambda model, data: {}
+    # from a model, rows of numbers and category codes, and data to what predict takes
     inputs: Callable[[Any, Any, Any], Any] = lambda model, rows, data: rows
 
     def reads(self, model: Any) -> bool:
