@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,8 +12,8 @@ import numpy.typing as npt
 
 from counterleaf._core import Router
 from counterleaf.errors import CounterleafError, brief, real_array
+from counterleaf.model.model_json import integers, numbers, opened, tree_arguments, tree_content
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.tree_json import integers, numbers, tree_in, tree_out
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
@@ -318,7 +319,7 @@ class Tree:
         str
             The JSON text.
         """
-        return tree_out(self)
+        return json.dumps(tree_content(self))
 
     @classmethod
     def from_json(cls, text: str) -> Tree:
@@ -339,7 +340,7 @@ class Tree:
         CounterleafError
             If the text is anything else.
         """
-        return cls(**tree_in(text))
+        return cls(**tree_arguments(opened(text, "tree")))
 
 
 def _check_finite(name: str, array: Array) -> None:

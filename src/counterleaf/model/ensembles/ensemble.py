@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterleaf.errors import CounterleafError, real_array
-from counterleaf.model.ensembles.ensemble_json import arguments, ensemble_in, ensemble_out
 from counterleaf.model.ensembles.scoring import Scoring
+from counterleaf.model.model_json import ensemble_arguments, ensemble_content, opened, tree_arguments, tree_content
 from counterleaf.model.tree import Tree
-from counterleaf.packed_arrays import Unpacker
+from counterleaf.packed_arrays import Unpacker, dumps
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
@@ -243,21 +243,29 @@ class Ensemble:
 
     def to_json(self) -> str:
         """Return the ensemble as JSON, from which ``from_json`` restores every number bit for bit."""
-        return ensemble_out(self)
+        return dumps(ensemble_content(self))
 
     @classmethod
     def from_json(cls, text: str) -> Ensemble:
         """Read an ensemble that ``to_json`` wrote."""
-        return cls._made(ensemble_in(text))
+        return _read(opened(text, "ensemble"), Unpacker(len(text), "the ensemble's JSON"))
 
-    @classmethod
-    def from_content(cls, content: Any, unpacker: Unpacker) -> Ensemble:
-        """Read an ensemble that is part of another file."""
-        return cls._made(arguments(content, unpacker))
 
-    @classmethod
-    def _made(cls, parts: dict[str, Any]) -> Ensemble:
-        return cls(**{**parts, "splits": heap(*parts["splits"])})
+def _read(content: Any, unpacker: Unpacker) -> Ensemble:
+    parts = ensemble_arguments(content, unpacker)
+    return Ensemble(**{**parts, "splits": heap(*parts["splits"])})
+
+
+def content_of(model: Tree | Ensemble) -> dict[str, Any]:
+    """Return a model as a part of a file, by what it is."""
+    return {"tree": tree_content(model)} if isinstance(model, Tree) else {"ensemble": ensemble_content(model)}
+
+
+def model_in(content: dict[str, Any], unpacker: Unpacker) -> Any:
+    """Return the model that ``content_of`` made a part of a file."""
+    if "ensemble" in content:
+        return _read(content["ensemble"], unpacker)
+    return Tree(**tree_arguments(content["tree"]))
 
 
 def catalogue(column: Array, threshold: Array, width: int, closed: str = "left", dtype: str = "float64") -> Tree:
