@@ -82,6 +82,13 @@ def first_number(holds: Callable[[Array], Array], size: int, top: float) -> Arra
     return np.where(never, np.inf, np.where(always, -np.inf, number_at(high)))
 
 
+def preimage(function: Callable[[Array], Array], low: float, high: float, top: float) -> tuple[float, float]:
+    """Return the least and the greatest number of [-top, top] at which a rising function is from ``low`` to ``high``."""
+    first = float(first_number(lambda x: function(x) >= low, 1, top)[0])
+    after = float(first_number(lambda x: function(x) > high, 1, top)[0])
+    return first, after if np.isinf(after) else float(np.nextafter(after, -np.inf))
+
+
 def _beyond_margin(cuts: Array, w: Array, b: Array, margins: Array, outwards: float) -> Array:
     """Return the cuts, moved outwards to where w x + b is at least the margin in exact arithmetic."""
     out = cuts.copy()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.cuts import first_number
+from counterleaf.model.cuts import preimage
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.tangents import Cut, difference, tangents
 from counterleaf.model.tree import Tree
@@ -61,7 +61,13 @@ class Reached:
 
     model: Any
     goal: Goal
-    wanted: Any
+    target: Mapping[int, float]
+
+    @functools.cached_property
+    def wanted(self) -> tuple[Any, ...]:
+        """The labels of the target, none for a range."""
+        labels = self.model.classes.tolist()
+        return () if isinstance(self.goal, Range) else tuple(labels[k] for k in self.target)
 
     def labels(self, points: Array) -> list[Any]:
         """Return the class of each point as the model computes it, or its value for regression."""
@@ -132,12 +138,6 @@ class Decision(Reached):
     def curved(self) -> bool:
         """Whether some leaf's region is bounded by tangents, which contain it."""
         return isinstance(self.goal, Range) and _is_curved(self.model, self.goal)
-
-    @functools.cached_property
-    def wanted(self) -> tuple[Any, ...]:
-        """The labels of the target."""
-        labels = self.model.classes.tolist()
-        return tuple(labels[k] for k in self.target)
 
     @functools.cached_property
     def picture(self) -> Tree:
@@ -358,7 +358,7 @@ def _rows_of_range(outputs: Outputs, leaf: int, goal: Range, cuts: tuple[Cut, ..
         return tangents(outputs, leaf, k, goal.low, cuts)
     low, high = goal.low, goal.high
     if k >= 0:  # the output, or the difference of two outputs, is the log odds
-        low, high = _log_odds(goal.low, up=True), _log_odds(goal.high, up=False)
+        low, high = preimage(_logistic, low, high, 1e4)
     rows = []
     for sign, end in ((1.0, low), (-1.0, high)):
         if math.isinf(end):
@@ -373,14 +373,8 @@ def _rows_of_range(outputs: Outputs, leaf: int, goal: Range, cuts: tuple[Cut, ..
     return rows
 
 
-def _log_odds(probability: float, up: bool) -> float:
-    """Return the least (or largest) number whose logistic function, as computed, is at least (at most) a probability."""
-    outputs = Outputs("logistic", [0.0])
-
-    def reached(numbers: Array) -> Array:
-        found = outputs.probabilities(np.asarray(numbers)[:, None])
-        assert found is not None
-        return np.asarray(found[:, 1] >= probability if up else found[:, 1] > probability)
-
-    first = float(first_number(reached, 1, 1e4)[0])
-    return first if up or math.isinf(first) else math.nextafter(first, -math.inf)
+def _logistic(odds: Array) -> Array:
+    """Return the probability that belongs to some log odds."""
+    found = Outputs("logistic", [0.0]).probabilities(np.asarray(odds)[:, None])
+    assert found is not None
+    return np.asarray(found[:, 1])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.cuts import first_number
+from counterleaf.model.cuts import preimage
 from counterleaf.model.decision import Goal, Range, Reached
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.types import Array
@@ -73,61 +72,23 @@ class ScoreDecision(Reached):
             return scoring.noise + 3.0 * self.model.rounding
         return scoring.noise
 
-    @functools.cached_property
-    def wanted(self) -> tuple[Any, ...]:
-        """The labels of the target."""
-        labels = self.model.classes.tolist()
-        return tuple(labels[k] for k in self.target) if not isinstance(self.goal, Range) else ()
-
 
 def _interval(model: Ensemble, goal: Range) -> tuple[int, float, float]:
     """The scores whose probability or value is in a range."""
-    scoring = model.scoring
+    scoring, ends = model.scoring, (goal.low, goal.high)
     if goal.output < 0:
-        return 0, _least(model, goal.low, False), -_least(model, goal.high, True)
-    if scoring.link == "share":
-        if scoring.kind == "largest":
-            return goal.output, goal.low, goal.high
-        if goal.output:
-            return 0, goal.low, goal.high
-        return _turned(model, goal)
+        return 0, *(ends if scoring.link in ("identity", "none") else preimage(scoring.linked, *ends, _HUGE))
     if scoring.link == "softmax":
         raise CounterleafError(
             "the probabilities of this ensemble are a softmax of several sums, whose range is not supported; "
             "name the class itself"
         )
+    if scoring.link == "share" and (goal.output or scoring.kind == "largest"):
+        return goal.output if scoring.kind == "largest" else 0, *ends
+
+    def probability(scores: Array) -> Array:
+        return np.asarray(scoring.probabilities(scores[:, None])[:, goal.output])
+
     if goal.output:
-        return 0, _least(model, goal.low, False), -_least(model, goal.high, True)
-    return _turned(model, goal)
-
-
-def _turned(model: Ensemble, goal: Range) -> tuple[int, float, float]:
-    """The scores whose probability of the first of two classes is in a range; it falls as the score rises."""
-
-    def first(holds: Any) -> float:
-        return float(first_number(lambda x: holds(_second(model, x)), 1, _HUGE)[0])
-
-    low = first(lambda p: p <= goal.high)
-    after = first(lambda p: p < goal.low)
-    return 0, low, math.inf if after == math.inf else float(np.nextafter(after, -np.inf))
-
-
-def _second(model: Ensemble, scores: Array) -> Array:
-    """The probability of the first class for scores of a model with one score."""
-    return np.asarray(model.scoring.probabilities(np.asarray(scores, float)[:, None])[:, 0])
-
-
-def _least(model: Ensemble, end: float, turned: bool) -> float:
-    """The least score whose value is at least ``end``; ``turned``: the negative of the greatest one that is at most ``end``."""
-    scoring = model.scoring
-    if math.isinf(end) or scoring.link in ("identity", "none"):
-        return -end if turned else end
-
-    def value(x: Array) -> Array:
-        x = np.clip(np.asarray(x, float), -_HUGE, _HUGE)
-        return scoring.linked(x) if model.is_regression else scoring.probabilities(x[:, None])[:, 1]
-
-    if not turned:
-        return float(first_number(lambda x: value(x) >= end, 1, _HUGE)[0])
-    beyond = float(first_number(lambda x: value(x) > end, 1, _HUGE)[0])
-    return -(beyond if math.isinf(beyond) else float(np.nextafter(beyond, -np.inf)))
+        return 0, *preimage(probability, *ends, _HUGE)
+    return 0, *preimage(lambda scores: -probability(scores), -goal.high, -goal.low, _HUGE)  # it falls as the score rises
