@@ -10,7 +10,6 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, flat, some
 from counterleaf.model import gaps
-from counterleaf.model.ensembles.adaptation.wrappers import rescale_model
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
@@ -19,7 +18,7 @@ from counterleaf.model.pipelines.steps import Survey, check_kinds, ends_in_pipel
 from counterleaf.model.pipelines.whole_rows import WholeRows
 from counterleaf.model.readers.table import as_model, category_columns, guard_of, read_model
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import Rescale, core_of, innermost, predicts_itself
+from counterleaf.model.wrappers import Rescale, core_of, innermost, predicts_itself, rescale_of
 from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Boolean, Categorical, Feature, Finite, Numeric
@@ -282,7 +281,7 @@ def _adapt_pipeline(model: Any, found: Survey, data: Any, schema: Schema | None,
 def _adapt_columns(
     model: Any, core: Any, tree: Tree | Ensemble, data: Any, schema: Schema | None, bounds: bool
 ) -> ModelAdapter:
-    rescale = rescale_model(core, tree)
+    rescale = rescale_of(core, tree)
     found = gaps.read_routes(core, tree)
     model, guard = as_model(model), guard_of(model)
     known = _known_names(model, data)

@@ -15,6 +15,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import first_number
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.scikit.linear import is_log_link
 from counterleaf.model.readers.shared.leaf_probes import at_leaves, quiet, random_rows
@@ -281,7 +282,7 @@ def _scored(bare: Any, kind: str) -> Any:
 def _with_split(core: Any, bare: Any, tree: Tree, kind: str) -> Tree:
     """Return a linear model of two classes with the split where the core changes its class."""
     curve = exchanged(core, _scored(bare, kind))
-    _check_one_change(curve, kind)
+    check_one_change(_ask(curve, "predict", _grid()), kind)
     classes = _classes(core, tree)
     labels = classes.tolist()
     low, high = (labels.index(label) for label in _ask(curve, "predict", np.array([-_FAR, _FAR])).tolist())
@@ -322,8 +323,8 @@ def _grid() -> Array:
     return np.concatenate([-side[::-1], [0.0], side])
 
 
-def _check_one_change(curve: Any, kind: str) -> None:
-    labels = _ask(curve, "predict", _grid())
+def check_one_change(labels: Array, kind: str) -> None:
+    """Refuse a wrapper that changes its class several times along growing scores, given its labels."""
     if (labels[1:] != labels[:-1]).sum() > 1:
         raise CounterleafError(f"this {kind} changes its class more than once along the score; expected one threshold")
 
@@ -426,12 +427,14 @@ class ColumnModel:
         return np.asarray(X, float)[:, 0]
 
 
-def rescale_of(core: Any, tree: Tree) -> Rescale | None:
-    """Return the map from the linear outputs of a core's tree to its values; None if the values are the outputs."""
+def rescale_of(core: Any, model: Tree | Ensemble) -> Rescale | None:
+    """Return the map from the values of an ensemble, or the linear outputs of a tree, to a core's; None if the same."""
+    if not model.is_regression:
+        return None
     bare = innermost(core)
     log_link = is_log_link(bare)
-    linear = tree.is_regression and tree.outputs is not None and tree.outputs.slope is not None
-    if not tree.is_regression or not (linear or log_link) or (core is bare and not log_link):
+    computes = not model.is_one_tree or (model.outputs is not None and model.outputs.slope is not None)
+    if not (computes or log_link) or (core is bare and not log_link):
         return None
     found = Rescale(exchanged(core, _scored(bare, type(core).__name__) if log_link else ColumnModel()))
     found.check(type(core).__name__)

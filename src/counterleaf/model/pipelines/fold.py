@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from counterleaf.model.cuts import cuts
-from counterleaf.model.ensembles.adaptation.check import check_ensemble
-from counterleaf.model.ensembles.adaptation.fold import ForestFolding
 from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.ensembles.fold import ForestFolding
 from counterleaf.model.gaps import Routes
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.pipelines import probing
-from counterleaf.model.pipelines.check import check
+from counterleaf.model.pipelines.check import check, check_ensemble
 from counterleaf.model.pipelines.gap_routes import probe_routes
 from counterleaf.model.pipelines.probing import Probe
 from counterleaf.model.pipelines.steps import Survey, survey

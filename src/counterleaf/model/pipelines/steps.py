@@ -9,16 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from counterleaf.errors import CounterleafError, some
-from counterleaf.model.ensembles.adaptation.categories import CategoryCodes
-from counterleaf.model.ensembles.adaptation.wrappers import rescale_model
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.readers.table import category_columns, read_model
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import Rescale, around, innermost, is_pipeline, is_sampler, unwrap
+from counterleaf.model.wrappers import Rescale, around, innermost, is_pipeline, is_sampler, rescale_of, unwrap
 from counterleaf.table.features import Categorical, is_missing
-from counterleaf.table.frames import copy_of, is_frame
+from counterleaf.table.frames import cells_of, copy_of, is_frame, numbers_of
+from counterleaf.table.frames import columns as columns_of
 from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
@@ -52,6 +54,33 @@ class _Notes:
     gaps: dict[int, Any] = field(default_factory=dict)
     marks: dict[int, Any] = field(default_factory=dict)
     statistics: dict[int, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryCodes:
+    """Turns the tables that a model takes into numbers."""
+
+    # by position of a column; the code of a category is its place in the list, NaN if it is missing or not in the list
+    categories: Mapping[int, Sequence[Any]]  # if the list is empty, the column holds codes
+    closed: bool = False  # whether to refuse a value that is not in the list, because it is not known where the model sends it
+
+    def numbers(self, rows: Any) -> Array:
+        """Return a frame, an array or a sparse matrix as (n, D) numbers."""
+        if hasattr(rows, "toarray"):
+            rows = rows.toarray()
+        if not is_frame(rows):
+            rows = np.asarray(rows)
+        out = np.empty(rows.shape)
+        for j, (name, column) in enumerate(columns_of(rows)):
+            out[:, j] = self._codes(j, column) if self.categories.get(j) else numbers_of(column, name)
+        return out
+
+    def _codes(self, j: int, column: Any) -> Array:
+        place = {value: float(code) for code, value in enumerate(self.categories[j]) if not is_missing(value)}
+        odd = next((value for value in cells_of(column) if self.closed and not is_missing(value) and value not in place), None)
+        if odd is not None:
+            raise CounterleafError(f"the model does not tell where it sends {odd!r}; pass data= with rows that hold it")
+        return np.array([np.nan if is_missing(value) else place.get(value, np.nan) for value in cells_of(column)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +152,7 @@ def survey(
         known=by_name(notes.known),
         tree=model,
         core=core,
-        rescale=rescale_model(core, tree),
+        rescale=rescale_of(core, tree),
         read=tree,
         steps=tuple(step for _, step in front),
         columns=tuple(columns) if isinstance(columns, list) else None,

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, flat
-from counterleaf.model.ensembles.adaptation.agreement import agrees
-from counterleaf.model.ensembles.adaptation.wrappers import adjusted_ensemble
 from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.ensembles.wrappers import adjusted_ensemble
 from counterleaf.model.readers import catboost_trees, lightgbm_trees, linear_tree, onnx_trees, xgboost_trees, ydf_trees
 from counterleaf.model.readers.refusals import refusal, refuse_one_class
 from counterleaf.model.readers.scikit import ensembles, histogram_boosting, linear, trees
 from counterleaf.model.readers.shared.leaf_probes import quiet
-from counterleaf.model.readers.shared.probing import probe_rows
+from counterleaf.model.readers.shared.probing import agrees, probe_rows
 from counterleaf.model.readers.shared.reader import Gaps, Reader, no_ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import adjusted, core_of, innermost, is_pipeline, predicts_itself, rescale_of, unwrap

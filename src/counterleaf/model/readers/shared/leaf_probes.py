@@ -47,6 +47,15 @@ def boxes(tree: Tree) -> Iterator[tuple[int, int, bool, Box]]:
             stack.append((child, within))
 
 
+def leaf_boxes(tree: Tree) -> Iterator[Box]:
+    """Yield the box of every leaf of an axis-aligned tree that some row reaches."""
+    if tree.n_nodes == 1:
+        yield {}
+    for child, _, _, box in boxes(tree):
+        if tree.left[child] < 0:
+            yield box
+
+
 def row_in(box: Box, width: int) -> Array:
     """Return a row of finite numbers in a box."""
     row = np.zeros(width)

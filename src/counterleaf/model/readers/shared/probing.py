@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,12 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import cuts
 from counterleaf.model.ensembles.ensemble import Ensemble, catalogue
 from counterleaf.model.readers.shared.leaf_probes import quiet
+from counterleaf.table.features import Feature, Numeric
 from counterleaf.types import Array
 
 _ROWS = 400
 _SPLITS = 4000  # that are sampled for rows on their two sides
+CLOSE = 1e-6  # relative: values and probabilities in float32, or functions of them that two libraries compute
 Ask = Callable[[Array], Any]
 
 
@@ -65,6 +67,18 @@ def probe_rows(ensemble: Ensemble, codes: dict[int, int], n: int = _ROWS) -> Arr
     return np.asarray(np.clip(rows, -1e30, 1e30))
 
 
+def codes_at_cuts(ensemble: Ensemble, features: Sequence[Feature], starts: Sequence[int], n: int) -> Array:
+    """Return made-up rows as codes: numbers around the cuts of an ensemble over variables, and all values of the others."""
+    rng, rows = np.random.default_rng(1), probe_rows(ensemble, {}, n)
+    places = np.arange(n)
+    return np.column_stack(
+        [
+            rows[:, start] if isinstance(feature, Numeric) else rng.permutation(places % feature.size)
+            for feature, start in zip(features, starts, strict=True)
+        ]
+    ).astype(float)
+
+
 def settled(candidates: Iterable[Ensemble], probe: Probe) -> Ensemble:
     """Return the first ensemble whose scores are those of the model bit for bit.
 
@@ -102,6 +116,16 @@ def with_noise(ensemble: Ensemble, noise: float) -> Ensemble:
     return replace(ensemble, scoring=replace(ensemble.scoring, noise=ensemble.scoring.noise + noise))
 
 
+def agrees(ensemble: Ensemble, points: Array, found: Array, outward: Callable[[Array], Array] | None = None) -> bool:
+    """Return whether a model predicts the same as an ensemble."""
+    scoring, scores = ensemble.scoring, ensemble.scores(points)
+    if ensemble.is_regression:
+        values = scoring.values(scores)
+        values = values if outward is None else outward(values)
+        return bool(np.allclose(found, values, rtol=CLOSE, atol=CLOSE * np.abs(values).max(initial=0.0)))
+    return _same_classes(ensemble, scores, found, 2.0)
+
+
 def _predicts_same(ensemble: Ensemble, rows: Array, said: Array) -> bool:
     """Return whether an ensemble predicts what the model predicts, wherever the noise of its scores does not decide."""
     scoring, scores = ensemble.scoring, ensemble.scores(rows)
@@ -112,10 +136,14 @@ def _predicts_same(ensemble: Ensemble, rows: Array, said: Array) -> bool:
         slack = 4.0 * float(np.finfo(scoring.dtype).eps) + 2.0 * scoring.noise
         value = scoring.values(scores)
         return bool((np.abs(value - said) <= slack * np.maximum(np.abs(value), 1.0)).all())
-    ours = ensemble.classes[scoring.decide(scores)]
     several = scoring.kind == "largest" and scores.shape[1] > 1  # two of them have noise
-    clear = (scoring.lead(scores) > (2.0 if several else 1.0) * scoring.noise) | (scoring.noise == 0.0)
-    return bool((ours == said)[clear].all())
+    return _same_classes(ensemble, scores, said, 2.0 if several else 1.0)
+
+
+def _same_classes(ensemble: Ensemble, scores: Array, said: Array, times: float) -> bool:
+    scoring = ensemble.scoring
+    clear = (scoring.lead(scores) > times * scoring.noise) | (scoring.noise == 0.0)
+    return bool((said == ensemble.classes[scoring.decide(scores)])[clear].all())
 
 
 def _unlike(kind: str) -> CounterleafError:
