@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,9 +14,8 @@ from counterleaf.model import gaps
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
-from counterleaf.model.pipelines.probing import matching_columns, reads_more, table_of, without_refused
+from counterleaf.model.pipelines.probing import matching_columns, reads_more, table_of, unused_value, without_refused
 from counterleaf.model.pipelines.steps import Survey, check_kinds, ends_in_pipeline, survey
-from counterleaf.model.pipelines.whole_rows import WholeRows
 from counterleaf.model.readers.table import as_model, category_columns, guard_of, read_model
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import Rescale, core_of, innermost, predicts_itself, rescale_of
@@ -26,16 +26,22 @@ from counterleaf.table.frames import (
     column_names,
     column_types,
     columns,
+    copy_of,
     is_frame,
+    is_series,
     kind_of,
     levels_by_name,
     make_frame,
+    narrow_columns,
     numbers_of,
     row_of_categories,
     rows_within,
     select,
+    stacked,
+    with_columns,
 )
 from counterleaf.table.infer import guess, with_cents, without_feature
+from counterleaf.table.row_types import in_types_of, table_like
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -64,7 +70,7 @@ class ModelAdapter:
 
     takes_rows: ClassVar[bool] = False  # whether predictions need the user's rows, or the points alone
 
-    def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
+    def _predict(self, points: Array, rows: Sequence[Any], method: str) -> Any:
         """Return what a method of the model makes of some points; ``rows`` are the same points as rows of the user's table."""
         if self.model is self.tree and not np.isnan(points).any():
             return getattr(self.tree, method)(points)
@@ -142,13 +148,62 @@ class PipelineAdapter(ModelAdapter):
     whole: frozenset[str] = frozenset()  # features whose whole numbers were tried one by one: the tree holds for these only
     takes_rows: ClassVar[bool] = True
 
-    def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
-        """Return what a method of the pipeline makes of rows of the user's table."""
-        return self._whole.predict(rows, method)
+    def _predict(self, points: Array, rows: Sequence[Any], method: str) -> Any:
+        """Return what a method of the pipeline makes of rows of any type, just as they are if they are frames or arrays."""
+        frames, first = is_frame(rows[0]), rows[0]
+        if frames:
+            tables = [copy_of(table) for table in stacked(rows)]  # a step may write to what it is given
+        elif isinstance(first, np.ndarray) and not (self.found.named or is_frame(self.data)):
+            alike = len({row.dtype for row in rows}) == 1
+            tables = [np.stack(rows)] if alike else [row[None] for row in rows]
+        else:
+            return self._predict_untyped(rows, method)
+        return np.concatenate([np.asarray(self._predict_table(table, method)) for table in tables])
+
+    def _predict_untyped(self, rows: Sequence[Any], method: str) -> Array:
+        """Return what a method makes of rows without types of their own, each as a table in those that hold it."""
+        table = self._table(rows)
+        groups = narrow_columns(table, column_types(self.data)) if is_frame(table) else [(np.arange(len(rows)), table)]
+        parts = [np.asarray(self._predict_table(part, method)) for _, part in groups]
+        return np.concatenate(parts)[np.argsort(np.concatenate([at for at, _ in groups]))]
+
+    def _predict_table(self, table: Any, method: str) -> Any:
+        """Return what a method makes of all columns of a table, or of those of the fit if it refuses the others."""
+        predict = getattr(self.model, method)
+        if not is_frame(table):
+            return predict(table)
+        own, order = column_names(table), self._order
+        own = order if set(own) == set(order) else own
+        *others, fitted = dict.fromkeys(map(tuple, (own, order, self.found.names if self.found.named else order)))
+        for names in others:
+            with contextlib.suppress(Exception):  # the steps may refuse columns that they do not know
+                return predict(with_columns(table, names, lambda name: unused_value(name, self.data)))
+        return predict(with_columns(table, fitted, lambda name: unused_value(name, self.data)))
 
     @property
-    def _whole(self) -> WholeRows:
-        return WholeRows(self.model, self.schema, self.found, self.data)
+    def _order(self) -> list[str]:
+        """The columns of the user's table."""
+        if is_frame(self.data):
+            return column_names(self.data)
+        return self.found.names if self.found.named else list(self.schema.columns or self.schema.names)
+
+    def _table(self, rows: Sequence[Any]) -> Any:
+        """Return rows without types of their own as a table in the types of the user's."""
+        order = self._order if self.found.named else self.found.names
+        cells = [self._cells(row, order) for row in rows]
+        by_column = [[row[k] for row in cells] for k in range(len(order))]
+        return table_like(self.data, by_column, order, self.found.named, self.found.gaps)
+
+    def _cells(self, row: Any, order: list[str]) -> list[Any]:
+        """Return the values of a row in the order of the table's columns; those that the pipeline drops may be absent."""
+        names = list(self.schema.columns or self.schema.names)
+        if isinstance(row, Mapping) or is_series(row):
+            by_name = {str(name): value for name, value in row.items()}
+        else:
+            by_name = dict(zip(names, row.tolist() if isinstance(row, np.ndarray) else row, strict=True))
+        if not self.found.named:
+            return [by_name[name] for name in names]
+        return [by_name[name] if name in by_name else unused_value(name, self.data) for name in order]
 
     def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
         """Return the same model and tree with some features replaced, as in ``ModelAdapter``."""
@@ -183,9 +238,9 @@ class PipelineAdapter(ModelAdapter):
 
     def _predict_group(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
         rows = sheet.rewritten(at, *codes)
-        rows = rows if sheet.typed else self._whole.in_types(rows)
+        rows = rows if sheet.typed else in_types_of(rows, self.data, self.schema.names, self.found.gaps)
         if sheet.named or not self.found.named:
-            return self._whole.predict_table(rows, method)
+            return self._predict_table(rows, method)
         return self._predict(codes[1], list(rows), method)
 
 

@@ -338,7 +338,7 @@ def _points(model: Any, schema: Schema) -> Array:
     lower, upper = np.full(schema.width, -np.inf), np.full(schema.width, np.inf)
     lower[schema.starts[:-1]], upper[schema.starts[:-1]] = np.transpose(domains)
     found: list[Array] = []
-    for box in islice(leaf_boxes(model), _MOST_CHECKED) if model.is_axis_aligned() else ():
+    for _, box in islice(leaf_boxes(model), _MOST_CHECKED) if model.is_axis_aligned() else ():
         low, high = lower.copy(), upper.copy()
         for v, (least, most) in box.items():
             low[v], high[v] = max(low[v], least), min(high[v], most)

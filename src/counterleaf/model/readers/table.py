@@ -36,12 +36,28 @@ _READERS: tuple[Reader, ...] = tuple(
 )
 
 
-def reader_of(model: Any) -> Reader | None:
-    """Return the reader of a model's class, if there is one."""
-    for reader in () if _own(model) else _READERS:
-        if reader.reads(model):
-            return reader
-    return None
+def _read_own(model: Any) -> Tree:
+    """Return the tree of a model of this package; refuse a model that no reader knows."""
+    if isinstance(model, Tree):
+        return model
+    if isinstance(tree := getattr(model, "tree_", None), Tree):
+        return tree
+    if _own(model):
+        raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
+    raise refusal(model)
+
+
+_OTHER = Reader(classes=(), tree=_read_own)  # of models that need no reader, or have none
+
+
+def _own(model: Any) -> bool:
+    learned = any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__)
+    return isinstance(model, Tree) or isinstance(getattr(model, "tree_", None), Tree) or learned
+
+
+def reader_of(model: Any) -> Reader:
+    """Return the reader of a model's class."""
+    return _OTHER if _own(model) else next((reader for reader in _READERS if reader.reads(model)), _OTHER)
 
 
 def read_tree(model: Any) -> Tree:
@@ -92,7 +108,8 @@ def read_tree(model: Any) -> Tree:
 
 def read_core(core: Any) -> Tree:
     """Return the tree of a model with its wrappers, before a linear value is rescaled."""
-    return adjusted(core, _read(innermost(core)))
+    bare = innermost(core)
+    return adjusted(core, reader_of(bare).tree(bare))
 
 
 def read_model(core: Any, data: Any = None) -> Tree | Ensemble:
@@ -136,8 +153,7 @@ def is_ensemble(model: Any) -> bool:
 
     It has more than one, or splits on categories, or its class is always an ensemble.
     """
-    reader = reader_of(model)
-    return reader is not None and reader.is_ensemble(model)
+    return reader_of(model).is_ensemble(model)
 
 
 def read_ensemble(model: Any, data: Any = None) -> Ensemble:
@@ -150,7 +166,7 @@ def read_ensemble(model: Any, data: Any = None) -> Ensemble:
     ensemble hold codes: see ``categories_of``.
     """
     reader = reader_of(model)
-    if reader is None or reader.ensemble is no_ensemble:
+    if reader.ensemble is no_ensemble:
         raise CounterleafError(f"cannot read a {type(model).__name__} as an ensemble; expected a forest or boosted trees")
     refuse_one_class(model)
     return reader.ensemble(model, data)
@@ -172,14 +188,12 @@ def categories_of(model: Any, data: Any = None) -> dict[int, list[Any]]:
     - CatBoost: the categories are those of ``data``; the model refuses missing ones.
     - YDF: an unknown category is the code 0, whose name is "<OOD>"; a missing value goes as the split says.
     """
-    reader = reader_of(model)
-    return {} if reader is None else reader.categories(model, data)
+    return reader_of(model).categories(model, data)
 
 
 def inputs_of(model: Any, rows: Array, data: Any = None) -> Any:
     """Return what ``as_model(model).predict`` takes for rows of an ensemble: numbers, category codes and NaN."""
-    reader = reader_of(model)
-    return rows if reader is None else reader.inputs(model, rows, data)
+    return reader_of(model).inputs(model, rows, data)
 
 
 def category_columns(model: Any, ensemble: Ensemble, data: Any = None) -> dict[int, list[Any]]:
@@ -198,36 +212,15 @@ def gap_routes(model: Any) -> Gaps | None:
     model that refuses missing numbers.
     """
     bare = innermost(model)
-    reader = reader_of(bare)
-    return None if reader is None else reader.gaps(bare)
+    return reader_of(bare).gaps(bare)
 
 
 def as_model(model: Any) -> Any:
     """Return a model with a predict that takes arrays and tables, mostly the model itself."""
-    reader = reader_of(model)
-    return model if reader is None else reader.as_model(model)
+    return reader_of(model).as_model(model)
 
 
 def guard_of(model: Any) -> float:
     """Return the relative error of the sums of a model, 0 if it adds as a Tree does."""
     bare = innermost(model)
-    reader = reader_of(bare)
-    return 0.0 if reader is None else reader.guard(bare)
-
-
-def _own(model: Any) -> bool:
-    learned = any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__)
-    return isinstance(model, Tree) or isinstance(getattr(model, "tree_", None), Tree) or learned
-
-
-def _read(model: Any) -> Tree:
-    if isinstance(model, Tree):
-        return model
-    if isinstance(tree := getattr(model, "tree_", None), Tree):
-        return tree
-    if _own(model):
-        raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
-    reader = reader_of(model)
-    if reader is None:
-        raise refusal(model)
-    return reader.tree(model)
+    return reader_of(bare).guard(bare)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -47,13 +48,13 @@ def boxes(tree: Tree) -> Iterator[tuple[int, int, bool, Box]]:
             stack.append((child, within))
 
 
-def leaf_boxes(tree: Tree) -> Iterator[Box]:
-    """Yield the box of every leaf of an axis-aligned tree that some row reaches."""
+def leaf_boxes(tree: Tree) -> Iterator[tuple[int, Box]]:
+    """Yield every leaf of an axis-aligned tree that some row reaches, with its box."""
     if tree.n_nodes == 1:
-        yield {}
+        yield 0, {}
     for child, _, _, box in boxes(tree):
         if tree.left[child] < 0:
-            yield box
+            yield child, box
 
 
 def row_in(box: Box, width: int) -> Array:
@@ -82,26 +83,13 @@ def rows_at_splits(tree: Tree) -> tuple[Array, Array]:
 
 def at_leaves(tree: Tree, evaluate: Callable[[Array], Any]) -> tuple[Array, Array]:
     """Return the leaves of an axis-aligned tree that some row reaches, and what a model computes for a row in each of them."""
-    if tree.n_nodes == 1:
-        with quiet():
-            return np.array([0]), np.asarray(evaluate(np.zeros((1, tree.n_features))))
     leaves: list[int] = []
-    rows: list[Array] = []
     found: list[Array] = []
-
-    def flush() -> None:
-        with quiet():
-            found.append(np.asarray(evaluate(np.array(rows))))
-        rows.clear()
-
-    for child, _, _, box in boxes(tree):
-        if tree.left[child] < 0:
-            leaves.append(child)
-            rows.append(row_in(box, tree.n_features))
-            if len(rows) * tree.n_features >= CELLS:
-                flush()
-    if rows:
-        flush()
+    pairs, size = leaf_boxes(tree), -(-CELLS // tree.n_features)
+    with quiet():
+        while some := list(islice(pairs, size)):
+            leaves += [leaf for leaf, _ in some]
+            found.append(np.asarray(evaluate(np.array([row_in(box, tree.n_features) for _, box in some]))))
     return np.array(leaves, np.int64), np.concatenate(found)
 
 
