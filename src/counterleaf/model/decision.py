@@ -206,7 +206,7 @@ def _decided(tree: Tree, goal: Goal, cuts: Cuts) -> Decision:
     own = np.where(tree.value < 0, outputs.intercept.argmax(axis=1), tree.value)
     plain = _Plain(tree, own)
     for leaf in tree.leaves[((tree.value < 0) & linear)[tree.leaves]].tolist():
-        _Contest(plain, outputs, leaf, dict(goal)).hold()
+        _contest(plain, outputs, leaf, goal)
     return Decision(tree, goal, plain.tree(tree.classes), dict(goal), np.array(plain.origin))
 
 
@@ -264,52 +264,37 @@ def _too_many() -> CounterleafError:
     )
 
 
-@dataclass(eq=False)
-class _Contest:
-    """The classes of a target against all others at a leaf whose largest output wins, the first of equal ones."""
+def _contest(plain: _Plain, outputs: Outputs, leaf: int, goal: Mapping[int, float]) -> None:
+    """Turn a leaf whose largest output wins, the first of equal ones, into splits that tell whether a class of the goal wins."""
+    wanted, others = list(goal), [k for k in range(outputs.count) if k not in goal]
+    alike = len(set(goal.values())) <= 1
+    if not others and alike:
+        plain.value[leaf] = wanted[0]
+        return
+    side, rivals = (others, wanted) if alike and len(others) < len(wanted) else (wanted, others)
+    linear = [k for k in side if len(outputs.row(leaf, k)[0])]
+    if 2.0 ** (len(linear) - 1) * (len(rivals) + 1) > _MOST_NODES:
+        raise _too_many()
 
-    plain: _Plain
-    outputs: Outputs
-    leaf: int
-    goal: dict[int, float]
+    def beats(node: int, a: int, b: int) -> tuple[int | None, int | None]:
+        return plain.split(node, difference(outputs, leaf, a, b), closed=a < b)
 
-    def hold(self) -> None:
-        """Turn the leaf into splits that tell whether a class of the target wins."""
-        wanted = list(self.goal)
-        others = [k for k in range(self.outputs.count) if k not in self.goal]
-        alike = len(set(self.goal.values())) <= 1
-        if not others and alike:
-            self.plain.value[self.leaf] = wanted[0]
-        elif alike and len(others) < len(wanted):
-            self._champion(others, wanted)
-        else:
-            self._champion(wanted, others)
-
-    def _beats(self, node: int | None, a: int, b: int) -> tuple[int | None, int | None]:
-        """Split a leaf by whether class a wins against class b."""
-        if node is None:
-            return None, None
-        return self.plain.split(node, difference(self.outputs, self.leaf, a, b), closed=a < b)
-
-    def _champion(self, side: list[int], rivals: list[int]) -> None:
-        """Find the best class of one side at the leaf, then compare it with the rivals."""
-        linear = [k for k in side if len(self.outputs.row(self.leaf, k)[0])]
-        if 2.0 ** (len(linear) - 1) * (len(rivals) + 1) > _MOST_NODES:
-            raise _too_many()
-        ahead: list[tuple[int, int, int]] = [(self.leaf, side[0], 1)]  # leaf, best class so far, classes seen
-        while ahead:
-            at, best, seen = ahead.pop()
-            if seen < len(side):
-                won, lost = self._beats(at, side[seen], best)
-                ahead += [(node, of, seen + 1) for node, of in ((lost, best), (won, side[seen])) if node is not None]
-                continue
-            node: int | None = at
-            for rival in rivals:
-                won, node = self._beats(node, rival, best)
-                if won is not None:
-                    self.plain.value[won] = rival
-            if node is not None:
-                self.plain.value[node] = best
+    ahead: list[tuple[int, int, int]] = [(leaf, side[0], 1)]  # leaf, best class of the side so far, classes seen
+    while ahead:
+        at, best, seen = ahead.pop()
+        if seen < len(side):
+            won, lost = beats(at, side[seen], best)
+            ahead += [(node, of, seen + 1) for node, of in ((lost, best), (won, side[seen])) if node is not None]
+            continue
+        node: int | None = at
+        for rival in rivals:
+            if node is None:
+                break
+            won, node = beats(node, rival, best)
+            if won is not None:
+                plain.value[won] = rival
+        if node is not None:
+            plain.value[node] = best
 
 
 def _is_curved(tree: Tree, goal: Range) -> bool:

@@ -7,6 +7,7 @@ separates its values. What a split does is found by sending values through the f
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -105,9 +106,7 @@ class ForestFolding:
     def _cut(self, which: Array) -> None:
         """Fold splits on raw numbers: the steps are monotone, so one number is the first on its side."""
         probe, raw = self._probe, self._raw[which]
-        slot = np.zeros(len(which), np.int64)  # one made-up row serves one split of each raw column
-        for k in np.unique(raw).tolist():
-            slot[raw == k] = np.arange((raw == k).sum())
+        slot = probing.slots(raw)
         size = max(1, _CELLS // len(probe.raws))
         for begin in range(0, int(slot.max()) + 1, size):
             here = (slot >= begin) & (slot < begin + size)
@@ -115,18 +114,10 @@ class ForestFolding:
 
     def _cut_part(self, which: Array, raw: Array, slot: Array) -> None:
         probe, slots = self._probe, int(slot.max()) + 1
-        raws = np.unique(raw).tolist()
         falling = np.zeros(len(which), bool)
 
-        def seen(x: Array) -> Array:
-            values = {k: np.full((slots, x.shape[1]), probe.usual[k]) for k in raws}
-            for k, numbers in values.items():
-                numbers[slot[raw == k]] = x[raw == k]
-            made = probe.numbers({k: numbers.ravel() for k, numbers in values.items()})
-            return np.asarray(made.reshape(slots, x.shape[1], -1)[slot, :, self._column[which]])
-
         def beyond(x: Array) -> Array:
-            return self.right(which[:, None], seen(x)) ^ falling[:, None]
+            return self.right(which[:, None], probe.numbers_at(raw, self._column[which], slot, x)) ^ falling[:, None]
 
         ends = beyond(np.repeat([[-probing.TOP, probing.TOP]], len(which), axis=0))
         falling = ends[:, 0] & ~ends[:, 1]
@@ -184,20 +175,13 @@ class ForestFolding:
                 row, at = np.nonzero(side[:, 1:] != side[:, :-1])
                 for some_of in np.array_split(np.arange(len(row)), max(1, len(row) * len(study.usual) // _CELLS)):
                     if len(some_of):
-                        self._edges.append(self._bisect(study, k, j, part[row[some_of]], at[some_of]))
+                        split = part[row[some_of]]
+                        right = functools.partial(self._right_of_column, split, j)
+                        self._edges.append((split, study.changes(k, at[some_of], study.is_steps(j), right)))
 
-    def _bisect(self, study: Study, k: int, j: int, which: Array, at: Array) -> tuple[Array, Array]:
-        """Return the splits and the first number after each change of side."""
-        x = study.x[k]
-        # the numbers of columns made of steps are on both sides of every edge
-        low = np.nextafter(x[at + 1], -np.inf) if study.is_steps(j) else x[at]
-        before = self.right(which, study.made[k][at, j])
-
-        def other(numbers: Array) -> Array:
-            made = study.probe.safely(k, numbers.ravel())[:, j].reshape(numbers.shape)
-            return np.asarray(self.right(which[:, None], made) != before[:, None])
-
-        return which, probing.first_between(other, low, x[at + 1], study.points(len(which)))
+    def _right_of_column(self, which: Array, j: int, made: Array) -> Array:
+        """Return whether the model sends rows, given as it sees them, to the right at splits on a column."""
+        return self.right(which[:, None], made[:, :, j])
 
     def ensemble(self) -> Ensemble:
         """Return the ensemble over the variables."""

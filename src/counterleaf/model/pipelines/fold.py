@@ -7,6 +7,7 @@ folded tree routes every row as the pipeline does. A split on a weighted sum of 
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -209,7 +210,11 @@ class _Folding:
                 right = self._right(i, made)
                 lowest[i] = bool(right[0])
                 brackets += [(i, at) for at in np.flatnonzero(right[1:] != right[:-1]).tolist()]
-            found = self._bisect(study, k, brackets)
+            found = np.empty(0)
+            if brackets:
+                stepped = np.array([all(study.is_steps(j) for j in splits.columns[i]) for i, _ in brackets])
+                right = functools.partial(self._right_each, [i for i, _ in brackets])
+                found = study.changes(k, np.array([at for _, at in brackets]), stepped, right)
             for i in mine:
                 edges = np.array([edge for (node, _), edge in zip(brackets, found, strict=True) if node == i])
                 if len(edges):
@@ -217,22 +222,9 @@ class _Folding:
                 else:
                     fixed[i] = lowest[i]
 
-    def _bisect(self, study: Study, k: int, brackets: list[tuple[int, int]]) -> Array:
-        """Return the first number after each change of side."""
-        if not brackets:
-            return np.empty(0)
-        x, at = study.x[k], np.array([at for _, at in brackets])
-        stepped = np.array([all(study.is_steps(j) for j in self._splits.columns[i]) for i, _ in brackets])
-        # the numbers of columns made of steps are on both sides of every edge
-        low, high = np.where(stepped, np.nextafter(x[at + 1], -np.inf), x[at]), x[at + 1]
-        before = np.array([self._right(i, study.made[k][[at]])[0] for i, at in brackets])
-
-        def other(numbers: Array) -> Array:
-            made = study.probe.safely(k, numbers.ravel()).reshape(*numbers.shape, -1)
-            rows = [self._right(i, made[r]) != before[r] for r, (i, _) in enumerate(brackets)]
-            return np.array(rows)
-
-        return probing.first_between(other, low, high, study.points(len(brackets)))
+    def _right_each(self, nodes: list[int], made: Array) -> Array:
+        """Return whether the model sends rows, given as the tree sees them, to the right at each of some nodes."""
+        return np.array([self._right(i, made[r]) for r, i in enumerate(nodes)])
 
     def _right(self, i: int, made: Array) -> Array:
         """Return whether the model sends rows that the tree sees as ``made`` to the right at a node."""
@@ -344,22 +336,14 @@ def _cut(probe: Probe, splits: _Splits, nodes: Array, fixed: dict[int, bool], pi
     column = np.array([splits.columns[i][0] for i in nodes])
     weight = np.array([splits.weights[i][0] for i in nodes])[:, None]
     raw = np.array([probe.raws[j][0] for j in column])
-    slot = np.zeros(len(nodes), np.int64)  # one made-up row serves one node of each raw column
-    for k in set(raw.tolist()):
-        slot[raw == k] = np.arange((raw == k).sum())
-    slots = int(slot.max()) + 1
+    slot = probing.slots(raw)
 
     def right(x: Array) -> Array:
-        points = x.shape[1]
-        values = {k: np.full((slots, points), probe.usual[k]) for k in set(raw.tolist())}
-        for k, numbers in values.items():
-            numbers[slot[raw == k]] = x[raw == k]
-        seen = probe.numbers({k: numbers.ravel() for k, numbers in values.items()})
-        return splits.right(nodes[:, None], [(weight, seen.reshape(slots, points, -1)[slot, :, column])])
+        return splits.right(nodes[:, None], [(weight, probe.numbers_at(raw, column, slot, x))])
 
     ends = right(np.repeat([[-probing.TOP, probing.TOP]], len(nodes), axis=0))
     falling = ends[:, 0] & ~ends[:, 1]
-    points = int(np.clip(_CELLS // (len(probe.raws) * slots), 1, 31))
+    points = int(np.clip(_CELLS // (len(probe.raws) * (int(slot.max()) + 1)), 1, 31))
     high = probing.first(lambda x: right(x) ^ falling[:, None], len(nodes), points)
     for i, k, first, falls, (bottom, top) in zip(nodes.tolist(), raw.tolist(), high, falling, ends, strict=True):
         if bottom == top:

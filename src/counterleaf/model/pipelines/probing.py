@@ -108,6 +108,15 @@ class Probe:
             self._usual_row = (self.usual, frame_of([self.usual], self.found, self.data))
         return self.seen(repeat_row(self._usual_row[1], values))
 
+    def numbers_at(self, raw: Array, column: Array, slot: Array, x: Array) -> Array:
+        """Return what the tree sees in some columns of (n, m) numbers to try in raw columns, by ``slots``."""
+        count = int(slot.max()) + 1
+        values = {k: np.full((count, x.shape[1]), self.usual[k]) for k in np.unique(raw).tolist()}
+        for k, numbers in values.items():
+            numbers[slot[raw == k]] = x[raw == k]
+        made = self.numbers({k: numbers.ravel() for k, numbers in values.items()})
+        return np.asarray(made.reshape(count, x.shape[1], -1)[slot, :, column])
+
     def safely(self, k: int, numbers: Array) -> Array:
         """Return what the tree sees of the usual row with each of the numbers in column ``k``, NaN where the steps fail."""
         try:
@@ -133,15 +142,15 @@ class Probe:
             if np.isfinite(made).all():
                 self.usual = row
                 return
-        reason = "they make NaN or infinity of it" if error is None else _first_line(error)
-        title = ", ".join(dict.fromkeys(type(step).__name__ for step in self.found.probed))
+        reason = "they make NaN or infinity of it" if error is None else first_line(error)
         if error is not None and self._takes(slice(0, None)):
             alone = self._takes(slice(0, 1))
             fails = "made-up rows like those of the data" if alone else "a row of the data alone"
             needs = "read nothing but the values of a row" if alone else "treat each row alone"
             instead = "not its index or the width of its numbers" if alone else "as OneHotEncoder does in place of get_dummies"
             raise CounterleafError(
-                f"the steps of the pipeline ({title}) fail on {fails} ({reason}); expected steps that {needs}, {instead}"
+                f"the steps of the pipeline ({self.found.title}) fail on {fails} ({reason}); "
+                f"expected steps that {needs}, {instead}"
             )
         raise CounterleafError(
             f"the steps of the pipeline fail on every row that was tried ({reason}); pass data= with typical rows"
@@ -192,7 +201,7 @@ class Probe:
         except Exception as error:
             for k, value in tried:
                 self._try(k, value)
-            raise CounterleafError(f"the pipeline fails on rows of the schema: {_first_line(error)}") from None
+            raise CounterleafError(f"the pipeline fails on rows of the schema: {first_line(error)}") from None
         out: dict[int, list[Array]] = {}
         for (k, _), line in zip(tried, seen, strict=True):
             out.setdefault(k, []).append(line)
@@ -232,7 +241,7 @@ class Probe:
         name = self.found.names[k]
         if value is None:
             return CounterleafError(
-                f"feature {name!r} may be missing, but the pipeline refuses that ({_first_line(error)}); add a SimpleImputer"
+                f"feature {name!r} may be missing, but the pipeline refuses that ({first_line(error)}); add a SimpleImputer"
             )
         row = dict(zip(self.found.names, self.row(k, value), strict=True))
         for other in (name, *self.found.known):  # the cause may be another column none of whose values is known
@@ -242,7 +251,7 @@ class Probe:
                     f"category {odd!r} of column {other!r} is unseen by the encoder; leave it out, fit the pipeline "
                     f"on it, or give the encoder handle_unknown='ignore'"
                 )
-        return CounterleafError(f"the pipeline fails on {value!r} in column {name!r}: {_first_line(error)}")
+        return CounterleafError(f"the pipeline fails on {value!r} in column {name!r}: {first_line(error)}")
 
     def fills(self) -> dict[str, float]:
         """Return the number by which an imputer replaces a missing one, if the steps make the same of both."""
@@ -324,6 +333,14 @@ def leaves(model: Any, rows: Any) -> Array | None:
         return None
 
 
+def slots(raw: Array) -> Array:
+    """Return the made-up row that serves each split on a raw column: one row serves one split of each raw column."""
+    slot = np.zeros(len(raw), np.int64)
+    for k in np.unique(raw).tolist():
+        slot[raw == k] = np.arange((raw == k).sum())
+    return slot
+
+
 def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
     """Return the (size,) least numbers at which monotone conditions hold: inf where one never does, -inf where it always does.
 
@@ -378,7 +395,8 @@ def unused_value(name: str, data: Any) -> Any:
     return next((value for value in values if not is_missing(value)), 0.0)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message."""
     return str(error).strip().split("\n")[0]
 
 

@@ -108,6 +108,11 @@ class Survey:
     codes: CategoryCodes | None = field(default=None, repr=False)
     ignored: frozenset[str] = frozenset()  # the unused columns of which no feature can be made: the steps must ignore them
 
+    @property
+    def title(self) -> str:
+        """The steps that must be probed, for a message."""
+        return ", ".join(dict.fromkeys(type(step).__name__ for step in self.probed))
+
     def leaving(self, names: frozenset[str]) -> Survey:
         """Return the same survey if the steps ignore some more columns, which is still to be seen."""
         return replace(self, unused=self.unused | names, ignored=names)

@@ -6,12 +6,13 @@ are then compared with what the steps make of random rows, in which all columns 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, some
-from counterleaf.model.pipelines.probing import TOP, Probe, first_between, frame_of
+from counterleaf.model.pipelines.probing import TOP, Probe, first_between, first_line, frame_of
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import cells_of, columns, numbers_of, take
 from counterleaf.types import Array
@@ -29,7 +30,7 @@ class Study:
     """The maps from raw columns to columns of the tree."""
 
     def __init__(self, probe: Probe, seen: dict[int, Array]) -> None:
-        self.probe, self.seen, read = probe, seen, probe.found.read
+        self.probe, self.seen, self.title, read = probe, seen, probe.found.title, probe.found.read
         tree = read.splits
         self.usual = probe.encode([probe.usual])[0][0]  # what the tree sees of the usual row
         if len(self.usual) != tree.n_features:
@@ -58,11 +59,6 @@ class Study:
     def names(self, raws: Any) -> str:
         """Return the names of raw columns for a message."""
         return some([self.probe.found.names[k] for k in raws])
-
-    @property
-    def title(self) -> str:
-        """The steps that were probed, for a message."""
-        return ", ".join(dict.fromkeys(type(step).__name__ for step in self.probe.found.probed))
 
     def _scan(self, k: int) -> None:
         """Try numbers in a column, and find the interval around the usual one in which the steps make finite numbers."""
@@ -215,6 +211,21 @@ class Study:
 
         return first_between(other, low, high, self.points(len(low)))
 
+    def changes(self, k: int, at: Array, stepped: Any, right: Callable[[Array], Array]) -> Array:
+        """Return the first number after each change of side between the numbers ``at`` and ``at + 1`` of a raw column.
+
+        ``right`` takes what the tree sees of (n, m) numbers to try, for each of the n changes; ``stepped`` tells which of them
+        are in columns made of steps, whose numbers are on both sides of every edge.
+        """
+        x = self.x[k]
+        low = np.where(stepped, np.nextafter(x[at + 1], -np.inf), x[at])
+        before = right(self.made[k][at][:, None])
+
+        def other(numbers: Array) -> Array:
+            return np.asarray(right(self.probe.safely(k, numbers.ravel()).reshape(*numbers.shape, -1)) != before)
+
+        return first_between(other, low, x[at + 1], self.points(len(at)))
+
     def points(self, size: int) -> int:
         """Return how many numbers to try at a time in each of ``size`` searches."""
         return int(np.clip(_CELLS // (len(self.usual) * max(size, 1)), 1, 31))
@@ -241,8 +252,9 @@ class Study:
         except CounterleafError:
             raise
         except Exception as error:
-            line = str(error).strip().split("\n")[0]
-            raise CounterleafError(f"the steps of the pipeline ({self.title}) fail on made-up rows: {line}") from None
+            raise CounterleafError(
+                f"the steps of the pipeline ({self.title}) fail on made-up rows: {first_line(error)}"
+            ) from None
         if not np.allclose(np.concatenate(halves), self.rows_made, rtol=1e-9, atol=1e-12, equal_nan=True):
             raise CounterleafError(
                 f"the steps of the pipeline ({self.title}) make different numbers of a row depending on the other rows; "
