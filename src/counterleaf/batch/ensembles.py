@@ -16,8 +16,7 @@ from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current, raise_if_stopped, stoppable
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
-from counterleaf.model.decision import Goal, Range
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Goal, Range, ScoreDecision
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.ensembles.certificate import score_target
 from counterleaf.question.constraints.lowering import Limits, lower_constraints

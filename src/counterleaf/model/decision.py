@@ -1,4 +1,4 @@
-"""A tree with computing leaves and a target as one plain tree, whose leaves either reach the target or do not.
+"""What a target asks of a model: one plain tree, whose leaves either reach the target or do not; or the scores of an ensemble.
 
 A leaf that computes linear outputs reaches the target where some linear rows hold: one per rival class, one or two for an
 interval of a value. Each such leaf becomes a short chain of splits, one per row, so that the search, the proof, the text and
@@ -17,12 +17,16 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import preimage
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.tangents import Cut, difference, tangents
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
+_AWAY = 8 * 2.0**-53  # of its terms: how far the constant of a tangent is moved outwards, beyond its rounding
+_WIDEST = 1e300  # odds that every row has
+Cut = tuple[tuple[float, tuple[float, ...]], ...]  # a sum of tangents: the weight and the touching point of each, as outputs
+_HUGE = 1e30  # beyond any score
 _MOST_NODES = 500_000  # of a plain tree
 _LIGHT = 1e-14  # a tangent of a smaller share is left out of a sum
 LABELS = ("other", "target")  # the classes of a plain tree whose target is a range
@@ -265,7 +269,7 @@ def _too_many() -> CounterleafError:
 
 
 def _contest(plain: _Plain, outputs: Outputs, leaf: int, goal: Mapping[int, float]) -> None:
-    """Turn a leaf whose largest output wins, the first of equal ones, into splits that tell whether a class of the goal wins."""
+    """Turn a leaf whose largest output wins, the first of equal ones, into splits that tell whether the goal wins."""
     wanted, others = list(goal), [k for k in range(outputs.count) if k not in goal]
     alike = len(set(goal.values())) <= 1
     if not others and alike:
@@ -363,3 +367,131 @@ def _logistic(odds: Array) -> Array:
     found = Outputs("logistic", [0.0]).probabilities(np.asarray(odds)[:, None])
     assert found is not None
     return np.asarray(found[:, 1])
+
+
+def difference(outputs: Outputs, leaf: int, a: int, b: int, constant: float = 0.0) -> tuple[Array, Array, float]:
+    """Return the row ``output a - output b + constant`` of a leaf."""
+    (columns, weights, one), (others, subtracted, other) = outputs.row(leaf, a), outputs.row(leaf, b)
+    return _sum([(1.0, columns, weights), (-1.0, others, subtracted)], math.fsum([one, -other, constant]))
+
+
+def _sum(parts: list[tuple[float, Array, Array]], constant: float) -> tuple[Array, Array, float]:
+    """Return a sum of weighted rows."""
+    total: dict[int, list[float]] = {}
+    for factor, columns, weights in parts:
+        for column, weight in zip(columns.tolist(), weights.tolist(), strict=True):
+            total.setdefault(column, []).append(factor * weight)
+    sums = {column: math.fsum(terms) for column, terms in sorted(total.items())}
+    kept = {column: one for column, one in sums.items() if one}
+    return np.array(list(kept), np.int64), np.array(list(kept.values())), constant
+
+
+def tangents(outputs: Outputs, leaf: int, k: int, p: float, cuts: tuple[Cut, ...]) -> list[tuple[Array, Array, float]]:
+    """Return rows that hold wherever the softmax of a class is at least a number.
+
+    With s_j = z_j - z_k, the softmax of class k is at least p where sum_j exp(s_j) <= 1 / p - 1. Each exponential alone is then
+    at most as large; and it lies above its tangents, g (1 + s - log g), whose sum is at most as large too.
+    """
+    if p <= 0.0:
+        return []
+    others = [j for j in range(outputs.count) if j != k]
+    room = (1.0 - p + 2.0**-53) / p  # a probability that is rounded up to p counts as well
+    if room > _WIDEST:
+        return []
+    rows = []
+    for j in others:
+        columns, weights, constant = difference(outputs, leaf, k, j, math.log(room))
+        rows.append((columns, weights, constant + _AWAY * (abs(constant) + abs(math.log(room)) + 1.0)))
+    for cut in cuts:
+        raised, terms = dict.fromkeys(others, 0.0), []
+        for share, at in cut:
+            terms.append(share * room)
+            for j in others:
+                g = share * math.exp(min(at[j] - at[k], 700.0))
+                raised[j] += g
+                terms += [-g, g * (at[j] - at[k])] if at[j] - at[k] <= 700.0 else [-g, g * 700.0]
+        parts = []
+        for j, g in raised.items():
+            columns, weights, constant = difference(outputs, leaf, k, j)
+            parts.append((g, columns, weights))
+            terms.append(g * constant)
+        away = _AWAY * len(terms) * (sum(map(abs, terms)) + 1e-300)
+        rows.append(_sum(parts, math.fsum([*terms, away])))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreGoal:
+    """Scores that reach a target: one class wins, or scores lie in intervals; ``cost`` is that of the class."""
+
+    winner: int  # -1 for none
+    intervals: tuple[tuple[int, float, float], ...]  # output, low, high
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreDecision(Reached):
+    """A goal of an ensemble, with the methods of ``Decision``."""
+
+    model: Ensemble  # the ensemble over the variables of the schema
+    goal: Goal  # class index -> class cost, or a range of a probability or value
+    # the leaves that do not count as reaching the goal, by node
+    closed: frozenset[int] = field(default_factory=frozenset, repr=False)
+
+    curved = False
+    same_splits = True
+    origin = np.zeros(1, np.int64)  # an ensemble has no single leaf: all answers have the leaf 0
+
+    @functools.cached_property
+    def target(self) -> dict[int, float]:
+        """The classes that reach the goal, with their costs; one for a range."""
+        return {0: 0.0} if isinstance(self.goal, Range) else dict(self.goal)
+
+    @functools.cached_property
+    def goals(self) -> tuple[ScoreGoal, ...]:
+        """The scores that reach the goal, one for each class, the cheapest class first."""
+        scoring = self.model.scoring
+        if isinstance(self.goal, Range):
+            return (ScoreGoal(-1, (_interval(self.model, self.goal),)),)
+        out = []
+        for label, cost in sorted(self.goal.items(), key=lambda item: (item[1], item[0])):
+            if scoring.kind == "largest":
+                out.append(ScoreGoal(label, (), cost))
+            else:
+                below = float(np.nextafter(np.dtype(scoring.dtype).type(scoring.cut), -np.inf))
+                out.append(ScoreGoal(-1, ((0, scoring.cut, math.inf) if label else (0, -math.inf, below),), cost))
+        return tuple(out)
+
+    @functools.cached_property
+    def noise(self) -> float:
+        """A bound on the difference between the scores of the ensemble and those by which the model decides.
+
+        Around a forest, a threshold looks at the share of one class. The share of the other class is 1 minus that only up to
+        the rounding of both sums and of the shares that they add.
+        """
+        scoring = self.model.scoring
+        other = isinstance(self.goal, Range) and self.goal.output == 0
+        if other and scoring.kind == "threshold" and scoring.link == "share":
+            return scoring.noise + 3.0 * self.model.rounding
+        return scoring.noise
+
+
+def _interval(model: Ensemble, goal: Range) -> tuple[int, float, float]:
+    """The scores whose probability or value is in a range."""
+    scoring, ends = model.scoring, (goal.low, goal.high)
+    if goal.output < 0:
+        return 0, *(ends if scoring.link in ("identity", "none") else preimage(scoring.linked, *ends, _HUGE))
+    if scoring.link == "softmax":
+        raise CounterleafError(
+            "the probabilities of this ensemble are a softmax of several sums, whose range is not supported; "
+            "name the class itself"
+        )
+    if scoring.link == "share" and (goal.output or scoring.kind == "largest"):
+        return goal.output if scoring.kind == "largest" else 0, *ends
+
+    def probability(scores: Array) -> Array:
+        return np.asarray(scoring.probabilities(scores[:, None])[:, goal.output])
+
+    if goal.output:
+        return 0, *preimage(probability, *ends, _HUGE)
+    return 0, *preimage(lambda scores: -probability(scores), -goal.high, -goal.low, _HUGE)  # it falls as the score rises

@@ -15,7 +15,7 @@ from counterleaf.model import gaps
 from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.model.ensembles.ensemble import Ensemble, content_of, model_in
 from counterleaf.model.gaps import Routes
-from counterleaf.model.readers.xgboost_json import is_xgboost, read_xgboost
+from counterleaf.model.readers.xgboost_trees import is_xgboost, read_xgboost
 from counterleaf.model.tree import Tree
 from counterleaf.packed_arrays import Unpacker, dumps, pack, plain
 from counterleaf.storage.ensembles.splits import check_splits

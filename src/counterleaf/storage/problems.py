@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.decision import Cuts, Decision, decide
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Cuts, Decision, ScoreDecision, decide
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings

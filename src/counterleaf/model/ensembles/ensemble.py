@@ -126,30 +126,17 @@ class Ensemble:
         weights = CSR.from_entries(inner[picked.rows], picked.indices, picked.data, (n, self.n_features))
         return Tree(self.left, self.right, weights, bias, np.zeros(n, int), closed=self.splits.closed, dtype=self.dtype)
 
-    def goes_right(self, rows: Array) -> Array:
-        """Return for each row and each split of the catalogue whether the row goes right there."""
-        return self._evaluated(rows, np.arange(self.splits.n_nodes // 2))
-
-    def _evaluated(self, rows: Array, which: Array) -> Array:
-        """Return the sides of all rows at some splits."""
-        tree, w = self.splits, self.splits.weights
-        x = rows.astype(np.float32).astype(np.float64) if tree.dtype == "float32" else rows
-        columns = np.ascontiguousarray(x.T)
-        score = np.zeros((len(which), len(rows)))
+    def _sums_go_right(self, x: Array, which: Array) -> Array:
+        """Return the sides of all rows, as the model casts them, at splits on several columns."""
+        w, columns = self.splits.weights, np.ascontiguousarray(x.T)
+        score = np.zeros((len(which), len(x)))
         terms = np.diff(w.indptr)[which]
         for k in range(int(terms.max(initial=0))):  # the k-th term of every split
             here = np.flatnonzero(terms > k)
             at = w.indptr[which[here]] + k
             score[here] += w.data[at][:, None] * columns[w.indices[at]]
-        score += tree.bias[which][:, None]
-        out = np.asarray((score > 0) | ((score == 0) & (tree.closed == "right"))).T
-        place = {int(split): k for k, split in enumerate(which.tolist())} if self.subsets else {}
-        for split, codes in self.subsets.items():
-            if split in place:
-                out[:, place[split]] = np.isin(rows[:, w.indices[w.indptr[split]]], codes)
-        if self.gap_right is not None and self.gap_column is not None and np.isnan(rows).any():
-            out = np.where(np.isnan(rows)[:, self.gap_column[which]], self.gap_right[which], out)
-        return out
+        score += self.splits.bias[which][:, None]
+        return np.asarray((score > 0) | ((score == 0) & (self.splits.closed == "right"))).T
 
     @functools.cached_property
     def _single(self) -> tuple[Array, Array, Array]:
@@ -201,9 +188,9 @@ class Ensemble:
         size = max(1, _CELLS // max(self.n_trees, len(several), 1))
         for begin in range(0, len(rows), size):
             part = np.asarray(rows[begin : begin + size], float)
-            known = self._evaluated(part, several)
             with np.errstate(over="ignore"):
                 x = part.astype(np.float32).astype(np.float64) if self.dtype == "float32" else part
+            known = self._sums_go_right(x, several)
             node = np.tile(self.roots, len(part))
             line = np.repeat(np.arange(len(part)), self.n_trees)
             ahead = np.flatnonzero(self.left[node] >= 0)

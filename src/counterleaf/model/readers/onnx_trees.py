@@ -11,8 +11,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, flat, not_installed
 from counterleaf.model.cuts import cuts
-from counterleaf.model.readers.shared.leaf_probes import Box, at_leaves, quiet, rows_at_splits
-from counterleaf.model.readers.shared.one_tree import with_classes, with_values
+from counterleaf.model.readers.shared.leaf_probes import Box, at_leaves, quiet, rows_at_splits, with_classes, with_values
 from counterleaf.model.readers.shared.reader import Reader
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR

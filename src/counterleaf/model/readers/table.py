@@ -10,11 +10,10 @@ from counterleaf.errors import CounterleafError, flat
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.wrappers import adjusted_ensemble
 from counterleaf.model.readers import catboost_trees, lightgbm_trees, linear_tree, onnx_trees, xgboost_trees, ydf_trees
-from counterleaf.model.readers.refusals import refusal, refuse_one_class
 from counterleaf.model.readers.scikit import ensembles, histogram_boosting, linear, trees
 from counterleaf.model.readers.shared.leaf_probes import quiet
 from counterleaf.model.readers.shared.probing import agrees, probe_rows
-from counterleaf.model.readers.shared.reader import Gaps, Reader, no_ensemble
+from counterleaf.model.readers.shared.reader import Gaps, Reader, no_ensemble, refusal, refuse_one_class
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import adjusted, core_of, innermost, is_pipeline, predicts_itself, rescale_of, unwrap
 from counterleaf.types import Array

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
 from counterleaf.model.cuts import first_number
-from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.ensembles.ensemble import Ensemble, heap
 from counterleaf.model.ensembles.scoring import Scoring
-from counterleaf.model.readers.refusals import refuse_no_trees
 from counterleaf.model.readers.shared.assembly import Nodes, assemble
-from counterleaf.model.readers.shared.one_tree import categorical, gaps_of, tree_of
-from counterleaf.model.readers.shared.probing import Probe, settled
-from counterleaf.model.readers.shared.reader import Reader
+from counterleaf.model.readers.shared.leaf_probes import categorical, gaps_of, tree_of
+from counterleaf.model.readers.shared.probing import Probe, settled, with_noise
+from counterleaf.model.readers.shared.reader import Reader, refuse_no_trees
 from counterleaf.model.tree import Tree
+from counterleaf.sparse import CSR
 from counterleaf.table.frames import column_names, frame_of_codes, levels_by_name, matrix_of
 from counterleaf.types import Array
 
@@ -30,6 +30,8 @@ _LINKS = {
     **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), "exp"),
     **dict.fromkeys(("multi:softprob", "multi:softmax"), "softmax"),
 }
+_CHOICE = 2.0**100  # the weight of a category: it decides its split alone, and exactly
+_MOST_COLUMNS = 1_000_000
 _CLASSES = ("binary:logistic", "multi:softprob", "multi:softmax")
 _TIED = 2.0**-22  # two scores that close may have the same softmax in float32, and then the first class wins
 
@@ -296,6 +298,73 @@ def _one_tree(model: Any) -> Tree:
     if "c" in (_booster(model).feature_types or ()):
         raise categorical(kind)
     return tree_of(model, trees, as_model(model), labels)
+
+
+def is_xgboost(content: Any) -> bool:
+    """Return whether the content of a JSON file is a model that XGBoost saved."""
+    return isinstance(content, Mapping) and "learner" in content and "version" in content
+
+
+def read_xgboost(content: Mapping[str, Any]) -> tuple[Ensemble, list[str], dict[int, list[Any]]]:
+    """Return the ensemble of a model that XGBoost saved as JSON.
+
+    XGBoost itself does not predict, so the noise of the scores is a bound on the rounding of its sums in any order. A
+    classifier of the scikit-learn interface has the classes 0, 1, ...; another model predicts the numbers of its objective.
+    """
+    try:
+        learner: Any = content["learner"]
+        best = learner.get("attributes", {}).get("best_iteration")
+        rounds = 0 if best is None else int(best) + 1
+        found, starts = assembled(learner, "XGBoost model", rounds, labels_of(None, learner))
+        first, *others = starts
+        names = [str(name) for name in learner.get("feature_names", ())]
+        if len(names) not in (0, found.n_features) or found.n_features > _MOST_COLUMNS:
+            raise ValueError(f"{len(names)} names for {found.n_features} columns")
+        kinds = learner.get("feature_types", ())
+        stored = trees_of(learner).get("cats", {}).get("enc", [])
+        known = {d: decoded(stored[d]) if d < len(stored) else [] for d, kind in enumerate(kinds) if kind == "c"}
+        for d, values in known.items():
+            if not values:
+                raise CounterleafError(
+                    f"the file does not tell the categories of column {names[d] if names else d!r}; fit it again with XGBoost "
+                    f"3.1 or later, on a pandas frame with categories"
+                )
+    except CounterleafError:
+        raise
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UnicodeDecodeError, ValueError) as error:
+        raise CounterleafError(
+            f"the XGBoost model is damaged or of an unknown version ({type(error).__name__}: {flat(error)}); save it again "
+            f"with save_model('model.json')"
+        ) from None
+    found = replace(found, start=first)
+    sums = 2.0 if "weight_drop" in learner["gradient_booster"] else 1.0  # dart weighs its trees before it adds
+    noise = sums * found.rounding + max((float(np.abs(one - first).max()) for one in others), default=0.0)
+    found = with_noise(found, noise)
+    return (_one_hot(found, {d: len(values) for d, values in known.items()}) if known else found), names, known
+
+
+def _one_hot(ensemble: Ensemble, sizes: Mapping[int, int]) -> Ensemble:
+    """Return an ensemble of category codes with one column per category in their place."""
+    tree, width = ensemble.splits, ensemble.n_features
+    starts = np.append(0, np.cumsum([sizes.get(d, 1) for d in range(width)]))
+    rows, columns, data = [], [], []
+    bias = tree.bias[: tree.n_nodes // 2].copy()
+    for k in range(len(bias)):
+        held, weights = tree.weights.row(k)
+        codes: Sequence[int] = range(sizes.get(int(held[0]), 0)) if k in ensemble.subsets else ()
+        right = set(ensemble.subsets[k].tolist()) if k in ensemble.subsets else set()
+        if k in ensemble.subsets:
+            bias[k] = 0.0
+            rows += [k] * len(codes)
+            columns += [int(starts[held[0]]) + code for code in codes]
+            data += [_CHOICE if code in right else -_CHOICE for code in codes]
+        else:
+            rows += [k] * len(held)
+            columns += starts[held].tolist()
+            data += weights.tolist()
+    weights = CSR.from_entries(rows, columns, data, (tree.n_nodes, int(starts[-1])))
+    column = None if ensemble.gap_column is None else starts[ensemble.gap_column]
+    return replace(ensemble, splits=heap(weights, bias, tree.closed, tree.dtype), subsets={}, gap_column=column)
 
 
 READER = Reader(

@@ -13,12 +13,19 @@ import numpy as np
 from counterleaf.errors import CounterleafError
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
-from counterleaf.model.readers.refusals import many_trees
 from counterleaf.model.readers.shared.assembly import Nodes, assemble
-from counterleaf.model.readers.shared.leaf_probes import NARROW_GUARD, at_leaves, clear_rows, quiet, random_rows, rows_at_splits
-from counterleaf.model.readers.shared.one_tree import with_classes, with_values
+from counterleaf.model.readers.shared.leaf_probes import (
+    NARROW_GUARD,
+    at_leaves,
+    clear_rows,
+    quiet,
+    random_rows,
+    rows_at_splits,
+    with_classes,
+    with_values,
+)
 from counterleaf.model.readers.shared.probing import Probe, settled, takes_gaps, with_noise
-from counterleaf.model.readers.shared.reader import Gaps, Reader
+from counterleaf.model.readers.shared.reader import Gaps, Reader, many_trees
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 

@@ -12,12 +12,10 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import first_number
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
-from counterleaf.model.readers.refusals import refuse_no_trees
 from counterleaf.model.readers.shared.assembly import Nodes, assemble
-from counterleaf.model.readers.shared.leaf_probes import quiet
-from counterleaf.model.readers.shared.one_tree import categorical, gaps_of, tree_of
+from counterleaf.model.readers.shared.leaf_probes import categorical, gaps_of, quiet, tree_of
 from counterleaf.model.readers.shared.probing import Probe, settled
-from counterleaf.model.readers.shared.reader import Reader
+from counterleaf.model.readers.shared.reader import Reader, refuse_no_trees
 from counterleaf.model.tree import Tree
 from counterleaf.table.frames import frame_of_codes
 from counterleaf.types import Array, is_missing
