@@ -159,13 +159,9 @@ def _one_split(bare: Any) -> bool:
     return hasattr(bare, "coef_") and len(getattr(bare, "classes_", ())) == 2 and not hasattr(bare, "tree_")
 
 
-def _is_axis_aligned(tree: Tree) -> bool:
-    return bool((np.diff(tree.weights.indptr) <= 1).all())
-
-
 def _evaluate(core: Any, tree: Tree, method: str) -> tuple[Array, Array]:
     """Return leaves, and what a method of the core returns for a row in each of them."""
-    if _is_axis_aligned(tree):
+    if tree.is_axis_aligned():
         return at_leaves(tree, getattr(core, method))
     stub = exchanged(core, _leaf_model(tree))
     leaves = tree.leaves
@@ -183,15 +179,7 @@ def _leaf_model(tree: Tree) -> Any:
 
     if not tree.is_regression:
         return stand_in(tree.classes, lambda X: tree.classes[tree.value[leaf(X)]], lambda X: held[leaf(X)])
-    from sklearn.base import BaseEstimator, RegressorMixin
-
-    class LeafRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-        n_features_in_ = 1
-
-        def predict(self, X: Any) -> Array:
-            return np.asarray(held[leaf(np.asarray(X)), 0])
-
-    return LeafRegressor()
+    return ColumnModel(held[:, 0])
 
 
 def stand_in(
@@ -421,10 +409,14 @@ class Rescale:
 
 
 class ColumnModel:
-    """A regressor whose prediction is the number in its only column."""
+    """A regressor whose prediction is the number in its only column, or the value at that place."""
+
+    def __init__(self, values: Array | None = None) -> None:
+        self._values = values
 
     def predict(self, X: Any) -> Array:
-        return np.asarray(X, float)[:, 0]
+        found = np.asarray(X, float)[:, 0]
+        return found if self._values is None else np.asarray(self._values[found.astype(int)])
 
 
 def rescale_of(core: Any, model: Tree | Ensemble) -> Rescale | None:

@@ -8,7 +8,7 @@ separates its values. What a split does is found by sending values through the f
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from counterleaf.model.cuts import cuts
 from counterleaf.model.ensembles.ensemble import Ensemble, heap
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines import probing
-from counterleaf.model.pipelines.gap_routes import probe_column_routes
+from counterleaf.model.pipelines.gap_routes import probe_routes
 from counterleaf.model.pipelines.probing import Probe
 from counterleaf.model.pipelines.study import Study
 from counterleaf.sparse import CSR
@@ -208,32 +208,34 @@ class ForestFolding:
         shape = (2 * len(bias) + 1, probe.schema.width)
         weights = CSR.from_entries(np.concatenate(rows), np.concatenate(columns), np.concatenate(data), shape)
         made = replace(old, splits=heap(weights, bias), gap_right=None, gap_column=None, subsets={})
-        return in_pieces(made, Sides(first, counts, self._low))
+        return _in_pieces(made, first, counts, self._low)
 
     def routes(self) -> Routes | None:
         """Return where missing numbers go; None if a split became several."""
         counts = np.bincount(np.concatenate([np.empty(0, np.int64), *(part for part, _ in self._edges)]), minlength=self._size)
         if (counts > 1).any():
             return None
-        return probe_column_routes(self._probe, self._column, self.right, self._old.gap_right is not None)
+        splits = {(j,): np.flatnonzero(self._column == j) for j in np.unique(self._column[self._column >= 0]).tolist()}
+
+        def right(which: Array, made: Array) -> Array:
+            return self.right(which, made[self._column[which]])
+
+        mixes, routed = "the steps of the pipeline compute with it", self._old.gap_right is not None
+        return probe_routes(self._probe, splits, right, 2 * self._size + 1, mixes, routed)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sides:
-    """The new splits of each split."""
+def _in_pieces(ensemble: Ensemble, starts: Array, edges: Array, rises: Array) -> Ensemble:
+    """Return an ensemble whose nodes refer to new splits; a node whose split has several cuts becomes one node per cut.
 
-    first: Array  # (S + 1,) array of int: the position of the first new split
-    edges: Array  # (S,) array of int: the number of increasing cuts; a split with none is fixed, or separates categories
-    low: Array  # (S,) array of bool: whether the lowest numbers go right. The side changes at every cut
-
-
-def in_pieces(ensemble: Ensemble, sides: Sides) -> Ensemble:
-    """Return an ensemble whose nodes refer to new splits."""
+    The catalogue of the ensemble is the new one, but its nodes refer to the old splits. Each of these has its first new split,
+    its number of increasing cuts (none if it is fixed or separates categories), and whether the lowest numbers go right; the
+    side changes at every cut.
+    """
     inner = ensemble.left >= 0
     split = np.where(inner, ensemble.split, 0)
-    cuts = np.where(inner, np.maximum(sides.edges[split], 1) if len(sides.edges) else 1, 1)
+    cuts = np.where(inner, np.maximum(edges[split], 1) if len(edges) else 1, 1)
     if (cuts == 1).all():
-        return replace(ensemble, split=np.where(inner, sides.first[split], -1))
+        return replace(ensemble, split=np.where(inner, starts[split], -1))
     if (total := int(cuts.sum())) > _MOST_NODES:
         raise CounterleafError(
             f"the steps cut the numbers of the table into pieces, and the ensemble needs more than {_MOST_NODES:,} nodes; "
@@ -245,12 +247,12 @@ def in_pieces(ensemble: Ensemble, sides: Sides) -> Ensemble:
     value[begin[~inner]] = ensemble.value[~inner]
     for size in np.unique(cuts[inner]).tolist():
         nodes = np.flatnonzero(inner & (cuts == size))
-        at, first = begin[nodes], sides.first[split[nodes]]
+        at, first = begin[nodes], starts[split[nodes]]
         branches = np.stack([begin[ensemble.left[nodes]], begin[ensemble.right[nodes]]])
         if size == 1:
             left[at], right[at], new_split[at] = branches[0], branches[1], first
             continue
-        low, each = sides.low[split[nodes]], np.arange(len(nodes))
+        low, each = rises[split[nodes]], np.arange(len(nodes))
         for t, (edge, below, above) in enumerate(_search_tree(size)):
             new_split[at + t] = first + edge
             for links, child in ((left, below), (right, above)):

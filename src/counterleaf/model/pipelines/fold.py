@@ -81,39 +81,6 @@ def _limits(probe: Probe, study: Study | None) -> tuple[dict[str, tuple[float, f
     return {names[k]: ends for k, ends in study.domains.items()}, frozenset(names[k] for k in study.whole)
 
 
-@dataclass(frozen=True, eq=False)
-class _Splits:
-    """The splits of a pipeline's tree in the arithmetic of the model."""
-
-    columns: list[Array]
-    weights: list[Array]
-    bias: Array
-    gap_right: Array  # where a missing value goes
-    closed_right: bool
-    narrow: bool
-
-    @classmethod
-    def of(cls, model: Any, tree: Tree) -> _Splits:
-        w, inner = tree.weights, tree.left >= 0
-        closed_right, narrow = tree.closed == "right", tree.dtype == "float32"
-        columns, weights = (np.split(part, w.indptr[1:-1]) for part in (w.indices, w.data))
-        found = gap_routes(model)
-        if found is None or len(found.feature) != len(inner):
-            return cls(columns, weights, tree.bias, np.zeros(len(inner), bool), closed_right, narrow)
-        for i in np.flatnonzero(inner & (np.diff(w.indptr) == 0)).tolist():  # it separates the missing values
-            columns[i], weights[i] = found.feature[[i]], np.zeros(1)
-        return cls(columns, weights, tree.bias, found.right, closed_right, narrow)
-
-    def right(self, nodes: Any, terms: list[tuple[Any, Array]]) -> Array:
-        """Return whether the model sends rows to the right; ``terms`` are (weight, what the tree sees) in order."""
-        score: Any = 0.0
-        with np.errstate(over="ignore"):
-            for weight, x in terms:
-                score = score + weight * (np.clip(x, -_NARROW, _NARROW).astype(np.float32).astype(float) if self.narrow else x)
-            score = np.asarray(score + self.bias[nodes])
-        return np.asarray(np.where(np.isnan(score), self.gap_right[nodes], (score > 0) | (self.closed_right & (score == 0))))
-
-
 class _Folding:
     """The folded splits and outputs of a pipeline's tree."""
 
@@ -121,12 +88,19 @@ class _Folding:
         self._probe, self._seen, self._study = probe, seen, study
         assert isinstance(probe.found.read, Tree)
         self._old = probe.found.read
-        self._splits = _Splits.of(probe.found.tree, self._old)
+        w, inner = self._old.weights, self._old.left >= 0
+        self._narrow, self._gap_right = self._old.dtype == "float32", np.zeros(len(inner), bool)
+        self._columns, self._weights = (np.split(part, w.indptr[1:-1]) for part in (w.indices, w.data))
+        found = gap_routes(probe.found.tree)
+        if found is not None and len(found.feature) == len(inner):
+            self._gap_right = found.right
+            for i in np.flatnonzero(inner & (np.diff(w.indptr) == 0)).tolist():  # it separates the missing values
+                self._columns[i], self._weights[i] = found.feature[[i]], np.zeros(1)
         self._fixed: dict[int, bool] = {}  # the side of a split that sends every row the same way
         self._chosen: dict[int, dict[int, float]] = {}  # the weights of a split on the values of one feature
         self._pieces: dict[int, Pieces] = {}
         numeric, oblique = self._sorted()
-        (_cut if study is None else self._probe_cuts)(probe, self._splits, numeric, self._fixed, self._pieces)
+        (self._cut if study is None else self._probe_cuts)(numeric)
         linear = [] if self._old.outputs is None else np.flatnonzero(self._old.outputs.linear).tolist()
         self.exact = not (oblique or linear)
         sums = Sums(probe, seen, study) if oblique or linear else None
@@ -143,23 +117,42 @@ class _Folding:
 
     def routes(self) -> Routes:
         """Return where missing numbers go in the pipeline's tree."""
-        return probe_routes(self._probe, self._splits.columns, self._splits.weights, self._splits.right)
+        splits: dict[tuple[int, ...], list[int]] = {}
+        for i in np.flatnonzero(self._old.left >= 0).tolist():
+            splits.setdefault(tuple(self._columns[i].tolist()), []).append(i)
+        groups = {columns: np.array(nodes) for columns, nodes in splits.items()}
+
+        def right(nodes: Array, made: Array) -> list[bool]:
+            return [bool(self._right(i, made)) for i in nodes.tolist()]
+
+        return probe_routes(self._probe, groups, right, self.size, "the model computes a sum with it")
+
+    def _sides(self, nodes: Any, terms: list[tuple[Any, Array]]) -> Array:
+        """Return whether the model sends rows to the right; ``terms`` are (weight, what the tree sees) in order."""
+        score: Any = 0.0
+        with np.errstate(over="ignore"):
+            for weight, x in terms:
+                score = score + weight * (np.clip(x, -_NARROW, _NARROW).astype(np.float32).astype(float) if self._narrow else x)
+            score = np.asarray(score + self._old.bias[nodes])
+        right = (score > 0) | ((self._old.closed == "right") & (score == 0))
+        return np.asarray(np.where(np.isnan(score), self._gap_right[nodes], right))
+
+    def _right(self, i: int, made: Array) -> Array:
+        """Return whether the model sends rows, given as the tree sees them, to the right at a node."""
+        return self._sides(i, [(w, made[..., j]) for j, w in zip(self._columns[i], self._weights[i], strict=True)])
 
     def _sorted(self) -> tuple[Array, list[int]]:
         """Return the splits on one raw number and the oblique ones; the others are settled."""
-        probe, splits, study = self._probe, self._splits, self._study
+        probe, study = self._probe, self._study
         numeric, oblique = [], []
         for i in np.flatnonzero(self._old.left >= 0).tolist():
-            columns = splits.columns[i]
+            columns = self._columns[i]
             raws = {k for j in columns for k in probe.raws[j]}
             if not raws:
-                constants = [] if study is None else study.usual[columns].tolist()
-                terms = [(w, np.array(x)) for w, x in zip(splits.weights[i], constants, strict=False)]
-                self._fixed[i] = bool(splits.right(i, terms))
+                self._fixed[i] = bool(self._right(i, np.empty(0) if study is None else study.usual))
             elif len(raws) == 1 and raws <= self._seen.keys():
                 k = raws.pop()
-                terms = [(w, self._seen[k][:, j]) for j, w in zip(columns, splits.weights[i], strict=True)]
-                right = splits.right(i, terms)
+                right = self._right(i, self._seen[k])
                 self._chosen[i] = {probe.starts[k] + v: _CHOICE if there else -_CHOICE for v, there in enumerate(right)}
             elif len(columns) == 1 if study is None else len(raws) == 1 and self._by_pieces(study, columns):
                 numeric.append(i)
@@ -176,8 +169,8 @@ class _Folding:
 
     def _split(self, i: int) -> tuple[list[tuple[int, float]], float]:
         """Return the terms and the constant of an oblique split."""
-        columns, weights, bias = self._splits.columns[i], self._splits.weights[i], float(self._splits.bias[i])
-        if len(columns) == 1 and self._splits.narrow:  # the model rounds the column, which moves the threshold
+        columns, weights, bias = self._columns[i], self._weights[i], float(self._old.bias[i])
+        if len(columns) == 1 and self._narrow:  # the model rounds the column, which moves the threshold
             _, swapped, low, high = cuts(self._old)
             edge = high[i] if (self._old.closed == "right") != swapped[i] else low[i]
             bias = float(-weights[0] * edge)
@@ -192,17 +185,15 @@ class _Folding:
             sums.form(zip(columns.tolist(), weights.tolist(), strict=True), constant) for columns, weights, constant in rows
         ]
 
-    def _probe_cuts(
-        self, probe: Probe, splits: _Splits, nodes: Array, fixed: dict[int, bool], pieces: dict[int, Pieces]
-    ) -> None:
+    def _probe_cuts(self, nodes: Array) -> None:
         """Find where the side of the splits on a raw number changes, between numbers that were tried."""
         study = self._study
         assert study is not None
         by_raw: dict[int, list[int]] = {}
         for i in nodes.tolist():
-            for j in splits.columns[i].tolist():
+            for j in self._columns[i].tolist():
                 study.check_shape(j)
-            by_raw.setdefault(probe.raws[splits.columns[i][0]][0], []).append(i)
+            by_raw.setdefault(self._probe.raws[self._columns[i][0]][0], []).append(i)
         for k, mine in by_raw.items():
             made = study.made[k]
             brackets: list[tuple[int, int]] = []  # a node, and the position of the number before a change
@@ -213,64 +204,72 @@ class _Folding:
                 brackets += [(i, at) for at in np.flatnonzero(right[1:] != right[:-1]).tolist()]
             found = np.empty(0)
             if brackets:
-                stepped = np.array([all(study.is_steps(j) for j in splits.columns[i]) for i, _ in brackets])
+                stepped = np.array([all(study.is_steps(j) for j in self._columns[i]) for i, _ in brackets])
                 right = functools.partial(self._right_each, [i for i, _ in brackets])
                 found = study.changes(k, np.array([at for _, at in brackets]), stepped, right)
             for i in mine:
                 edges = np.array([edge for (node, _), edge in zip(brackets, found, strict=True) if node == i])
                 if len(edges):
-                    pieces[i] = Pieces(k, lowest[i], edges)
+                    self._pieces[i] = Pieces(k, lowest[i], edges)
                 else:
-                    fixed[i] = lowest[i]
+                    self._fixed[i] = lowest[i]
 
     def _right_each(self, nodes: list[int], made: Array) -> Array:
         """Return whether the model sends rows, given as the tree sees them, to the right at each of some nodes."""
         return np.array([self._right(i, made[r]) for r, i in enumerate(nodes)])
 
-    def _right(self, i: int, made: Array) -> Array:
-        """Return whether the model sends rows that the tree sees as ``made`` to the right at a node."""
-        columns = self._splits.columns[i]
-        terms = [(w, made[:, j]) for j, w in zip(columns, self._splits.weights[i], strict=True)]
-        return self._splits.right(i, terms)
+    def _cut(self, nodes: Array) -> None:
+        """Fold the splits on a column that comes from a number: the steps are monotone, so each has one first number."""
+        if not len(nodes):
+            return
+        probe = self._probe
+        column = np.array([self._columns[i][0] for i in nodes])
+        weight = np.array([self._weights[i][0] for i in nodes])[:, None]
+        raw = np.array([probe.raws[j][0] for j in column])
+        slot = probing.slots(raw)
+
+        def right(x: Array) -> Array:
+            return self._sides(nodes[:, None], [(weight, probe.numbers_at(raw, column, slot, x))])
+
+        ends = right(np.repeat([[-probing.TOP, probing.TOP]], len(nodes), axis=0))
+        falling = ends[:, 0] & ~ends[:, 1]
+        points = int(np.clip(_CELLS // (len(probe.raws) * (int(slot.max()) + 1)), 1, 31))
+        high = probing.first(lambda x: right(x) ^ falling[:, None], len(nodes), points)
+        for i, k, first, falls, (bottom, top) in zip(nodes.tolist(), raw.tolist(), high, falling, ends, strict=True):
+            if bottom == top:
+                self._fixed[i] = bool(top)
+            else:
+                self._pieces[i] = Pieces(k, bool(falls), np.array([first]))
 
     def tree(self) -> tuple[Tree, Array]:
         """Return the tree over the variables, and the node of the pipeline's tree that each of its nodes comes from."""
-        old = self._old
-        several = any(len(piece.edges) > 1 for piece in self._pieces.values())
-        if several or any(form.steps for forms in self._forms.values() for form in forms):
-            return self._unrolled()
-        lines = dict(self._chosen)
-        bias = np.zeros(old.n_nodes)
-        for i, side in self._fixed.items():
-            bias[i] = 1.0 if side else -1.0
-        for i, piece in self._pieces.items():
-            lines[i], bias[i] = self._cut_line(piece.raw, float(piece.edges[0]), piece.right)
-        for i, forms in self._forms.items():
-            if old.left[i] >= 0:
-                lines[i], bias[i] = self._line(forms[0])
-        weights = self._matrix(lines, old.n_nodes)
-        outputs = self._outputs(np.arange(old.n_nodes), self._forms)
-        made = Tree(old.left, old.right, weights, bias, self._value(old.value), self._classes, self._closed, outputs=outputs)
-        return made, np.arange(old.n_nodes)
-
-    def _unrolled(self) -> tuple[Tree, Array]:
-        old, found = self._old, unroll(self._old, self._pieces, self._forms, self._fixed)
+        old, n = self._old, self._old.n_nodes
+        stepped = any(form.steps for forms in self._forms.values() for form in forms)
+        if several := stepped or any(len(piece.edges) > 1 for piece in self._pieces.values()):
+            found = unroll(old, self._pieces, self._forms, self._fixed)
+        else:
+            found = Unrolled(old.left.tolist(), old.right.tolist(), list(range(n)), [None] * n, [{}] * n)
         n, origin = len(found.left), np.array(found.origin)
         lines: dict[int, dict[int, float]] = {}
         bias, forms = np.zeros(n), {}
         for node, (i, cut, within) in enumerate(zip(found.origin, found.cut, found.within, strict=True)):
             if cut is not None:
                 lines[node], bias[node] = self._cut_line(*cut, False)
+            elif i in self._fixed:
+                bias[node] = 1.0 if self._fixed[i] else -1.0
+            elif i in self._pieces:
+                piece = self._pieces[i]
+                lines[node], bias[node] = self._cut_line(piece.raw, float(piece.edges[0]), piece.right)
             elif i in self._chosen:
                 lines[node] = self._chosen[i]
             elif i in self._forms:
-                forms[node] = [_settled(form, within) for form in self._forms[i]]
+                forms[node] = [_settled(form, within) if several else form for form in self._forms[i]]
                 if old.left[i] >= 0:
                     lines[node], bias[node] = self._line(forms[node][0])
-        weights, outputs = self._matrix(lines, n), self._outputs(origin, forms)
-        value = self._value(None if old.value is None else old.value[origin])
-        left, right = np.array(found.left), np.array(found.right)
-        return Tree(left, right, weights, bias, value, self._classes, self._closed, outputs=outputs), origin
+        value, classes = (None, None) if old.is_regression else (old.value[origin], old.classes)
+        outputs = self._outputs(origin, forms)
+        left, right, weights = np.array(found.left), np.array(found.right), self._matrix(lines, n)
+        return Tree(left, right, weights, bias, value, classes, self._closed, outputs=outputs), origin
 
     def _line(self, form: Form) -> tuple[dict[int, float], float]:
         """Return the weights and the bias of a split on a sum.
@@ -299,13 +298,6 @@ class _Folding:
         rows, cols, data = zip(*entries, strict=True) if entries else ((), (), ())
         return CSR.from_entries(rows, cols, data, (height, self._probe.schema.width))
 
-    @property
-    def _classes(self) -> Any:
-        return None if self._old.is_regression else self._old.classes
-
-    def _value(self, value: Any) -> Any:
-        return None if self._old.is_regression else value
-
     def _outputs(self, origin: Array, forms: dict[int, list[Form]]) -> Outputs | None:
         """Return the outputs of the leaves over the variables."""
         old = self._old.outputs
@@ -328,29 +320,6 @@ def _settled(form: Form, within: dict[int, float]) -> Form:
         at = np.searchsorted(steps.edges, within[steps.raw], side="right") if len(steps.edges) else 0
         constants.append(float(steps.values[at]))
     return Form(form.weights, math.fsum(constants), [])
-
-
-def _cut(probe: Probe, splits: _Splits, nodes: Array, fixed: dict[int, bool], pieces: dict[int, Pieces]) -> None:
-    """Fold the splits on a column that comes from a number: the steps are monotone, so one number is the first on its side."""
-    if not len(nodes):
-        return
-    column = np.array([splits.columns[i][0] for i in nodes])
-    weight = np.array([splits.weights[i][0] for i in nodes])[:, None]
-    raw = np.array([probe.raws[j][0] for j in column])
-    slot = probing.slots(raw)
-
-    def right(x: Array) -> Array:
-        return splits.right(nodes[:, None], [(weight, probe.numbers_at(raw, column, slot, x))])
-
-    ends = right(np.repeat([[-probing.TOP, probing.TOP]], len(nodes), axis=0))
-    falling = ends[:, 0] & ~ends[:, 1]
-    points = int(np.clip(_CELLS // (len(probe.raws) * (int(slot.max()) + 1)), 1, 31))
-    high = probing.first(lambda x: right(x) ^ falling[:, None], len(nodes), points)
-    for i, k, first, falls, (bottom, top) in zip(nodes.tolist(), raw.tolist(), high, falling, ends, strict=True):
-        if bottom == top:
-            fixed[i] = bool(top)
-        else:
-            pieces[i] = Pieces(k, bool(falls), np.array([first]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

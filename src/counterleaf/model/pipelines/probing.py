@@ -43,7 +43,9 @@ class Probe:
         self.found, self.schema, self.data = found, schema, data
         places = _places(found, schema)
         self.features: list[Feature] = [
-            _dropped(found.names[k], data) if d is None else schema.features[d] for k, d in enumerate(places)
+            # of a column that the pipeline drops: one value, of the kind that the data has there
+            Categorical(found.names[k], [unused_value(found.names[k], data)]) if d is None else schema.features[d]
+            for k, d in enumerate(places)
         ]
         # the first variable of each feature, -1 if the pipeline drops it
         self.starts = [-1 if d is None else int(schema.starts[d]) for d in places]
@@ -382,11 +384,6 @@ def _places(found: Survey, schema: Schema) -> list[int | None]:
     if not found.named:
         return list(range(len(schema)))
     return [schema.index(name) if name in described else None for name in found.names]
-
-
-def _dropped(name: str, data: Any) -> Feature:
-    """Return a feature for a column that the pipeline drops: one value, of the kind that the data has there."""
-    return Categorical(name, [unused_value(name, data)])
 
 
 def unused_value(name: str, data: Any) -> Any:

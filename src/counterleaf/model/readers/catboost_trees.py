@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def read(model: Any, data: Any = None) -> Ensemble:
     scale, bias = stored["scale_and_bias"]
     symmetric, tests = "oblivious_trees" in stored, _tests(model, stored, data)
     trees = [(_symmetric if symmetric else _free)(tree, len(bias), tests) for tree in _trees(stored)]
-    trees = [one if scale == 1 else _scaled(one, float(scale)) for one in trees]
+    trees = [one if scale == 1 else replace(one, value=one.value * float(scale)) for one in trees]
     real = CatBoostModel(model)
     width = len(model.feature_names_)
 
@@ -249,10 +250,6 @@ def _scoring(model: Any, stored: dict[str, Any], kind: str) -> Scoring:
             f"this {kind} has a probability threshold of its own; expected 0.5: set_probability_threshold(0.5)"
         )
     raise CounterleafError(f"this {kind} has the loss {loss!r}, which is not supported; use Logloss, MultiClass or RMSE")
-
-
-def _scaled(tree: Nodes, scale: float) -> Nodes:
-    return Nodes(tree.left, tree.right, tree.column, tree.threshold, tree.gap_right, tree.value * scale)
 
 
 def _symmetric(tree: dict[str, Any], width: int, tests: Tests) -> Nodes:

@@ -17,7 +17,7 @@ from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.shared.assembly import Nodes, assemble
 from counterleaf.model.readers.shared.leaf_probes import categorical, gaps_of, tree_of
 from counterleaf.model.readers.shared.probing import Probe, settled, with_noise
-from counterleaf.model.readers.shared.reader import Reader, refuse_no_trees
+from counterleaf.model.readers.shared.reader import Reader, booster_of, is_booster, refuse_no_trees
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.table.frames import column_names, frame_of_codes, levels_by_name, matrix_of
@@ -37,9 +37,9 @@ _TIED = 2.0**-22  # two scores that close may have the same softmax in float32, 
 
 
 def _is_ensemble(model: Any) -> bool:
-    if not (_is_booster(model) or model.__sklearn_is_fitted__()):
+    if not (is_booster(model) or model.__sklearn_is_fitted__()):
         return False
-    booster = _booster(model)
+    booster = booster_of(model)
     if json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "gblinear":
         return False
     return "c" in (booster.feature_types or ()) or len(booster.get_dump()) > 1
@@ -47,7 +47,7 @@ def _is_ensemble(model: Any) -> bool:
 
 def categories(model: Any, data: Any = None) -> dict[int, list[Any]]:
     """Return the categories by column; an empty list if the model was fitted on codes."""
-    booster = _booster(model)
+    booster = booster_of(model)
     columns = [d for d, kind in enumerate(booster.feature_types or ()) if kind == "c"]
     if not columns:
         return {}
@@ -68,7 +68,7 @@ def decoded(stored: dict[str, Any]) -> list[Any]:
 
 def inputs(model: Any, rows: Any, data: Any = None) -> Any:
     """Return what the model takes for rows of numbers and category codes: the same rows, or a table with the categories."""
-    known, names = categories(model, data), _booster(model).feature_names
+    known, names = categories(model, data), booster_of(model).feature_names
     if not any(known.values()):
         return rows
     columns: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def inputs(model: Any, rows: Any, data: Any = None) -> Any:
 
 def as_model(model: Any) -> Any:
     """Return a model that predicts from arrays; a Booster takes matrices of its own, and may predict probabilities."""
-    if not _is_booster(model):
+    if not is_booster(model):
         return model
     objective = _learner(model)["objective"]["name"]
     return XGBoostClasses(model) if objective.startswith("multi:") else XGBoostBooster(model)
@@ -125,7 +125,7 @@ class XGBoostClasses(XGBoostBooster):
 
 def read(model: Any, data: Any = None) -> Ensemble:
     """Return the ensemble of a fitted model."""
-    kind, booster, learner = type(model).__name__, _booster(model), _learner(model)
+    kind, booster, learner = type(model).__name__, booster_of(model), _learner(model)
     sizes = {d: len(values) for d, values in categories(model, data).items()}
     made, starts = assembled(learner, kind, _rounds(model), labels_of(model, learner))
     for d, codes in made.subset_columns:
@@ -191,21 +191,9 @@ def labels_of(model: Any, learner: dict[str, Any]) -> Array:
     return np.arange(max(groups, 2)) if saved or groups > 1 else np.array(())
 
 
-def _is_booster(model: Any) -> bool:
-    return any(c.__module__.startswith("xgboost.") and c.__name__ == "Booster" for c in type(model).__mro__)
-
-
-def _booster(model: Any) -> Any:
-    if _is_booster(model):
-        return model
-    if not model.__sklearn_is_fitted__():
-        raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
-    return model.get_booster()
-
-
 def _learner(model: Any) -> dict[str, Any]:
     """Return what a model stores about itself."""
-    booster = _booster(model)
+    booster = booster_of(model)
     if booster is not model and not np.isnan(model.missing):
         raise CounterleafError(
             f"this {type(model).__name__} takes {model.missing!r} for missing; expected NaN: fit it with missing=np.nan"
@@ -223,7 +211,7 @@ def trees_of(learner: dict[str, Any]) -> dict[str, Any]:
 
 def _rounds(model: Any) -> int:
     """Return the number of rounds by which the model predicts, 0 for all of them."""
-    return 0 if _is_booster(model) else int(model._get_iteration_range(None)[1])
+    return 0 if is_booster(model) else int(model._get_iteration_range(None)[1])
 
 
 def _end(rounds: int, state: dict[str, Any]) -> int:
@@ -294,8 +282,8 @@ def _starts(base: Array, link: str) -> Iterator[Array]:
 
 def _one_tree(model: Any) -> Tree:
     kind = type(model).__name__
-    trees, labels = _trees(_learner(model), kind), None if _is_booster(model) else getattr(model, "classes_", None)
-    if "c" in (_booster(model).feature_types or ()):
+    trees, labels = _trees(_learner(model), kind), None if is_booster(model) else getattr(model, "classes_", None)
+    if "c" in (booster_of(model).feature_types or ()):
         raise categorical(kind)
     return tree_of(model, trees, as_model(model), labels)
 

@@ -1,4 +1,4 @@
-"""Rows that show how a tree routes and what its leaves hold, at both sides of every split and in every leaf; models of one tree."""
+"""Rows that show how a tree routes, on both sides of every split, and what its leaves hold; models of one tree."""
 
 from __future__ import annotations
 

@@ -124,3 +124,17 @@ def refuse_no_trees(kind: str, trees: Sequence[Any]) -> None:
 def many_trees(model: Any) -> CounterleafError:
     """Return the error for a model of several trees that cannot be one Tree."""
     return CounterleafError(f"cannot read a {type(model).__name__}: it is an ensemble, not one Tree; use Explainer(model)")
+
+
+def is_booster(model: Any) -> bool:
+    """Return whether a model is a Booster of XGBoost or LightGBM, not one of their scikit-learn interface."""
+    return any(c.__module__.startswith(("xgboost.", "lightgbm.")) and c.__name__ == "Booster" for c in type(model).__mro__)
+
+
+def booster_of(model: Any) -> Any:
+    """Return the Booster of a model of XGBoost or LightGBM."""
+    if is_booster(model):
+        return model
+    if not model.__sklearn_is_fitted__():
+        raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
+    return model.booster_ if hasattr(model, "booster_") else model.get_booster()
