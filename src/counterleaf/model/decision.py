@@ -65,7 +65,7 @@ class Reached:
 
     model: Any
     goal: Goal
-    target: Mapping[int, float]
+    target: Any  # the classes that reach it, with their costs
 
     @functools.cached_property
     def wanted(self) -> tuple[Any, ...]:
@@ -442,8 +442,8 @@ class ScoreDecision(Reached):
     same_splits = True
     origin = np.zeros(1, np.int64)  # an ensemble has no single leaf: all answers have the leaf 0
 
-    @functools.cached_property
-    def target(self) -> dict[int, float]:
+    @property
+    def target(self) -> dict[int, float]:  # a field of Decision
         """The classes that reach the goal, with their costs; one for a range."""
         return {0: 0.0} if isinstance(self.goal, Range) else dict(self.goal)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from counterleaf.model.cuts import first_number
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.scikit.linear import is_log_link
-from counterleaf.model.readers.shared.leaf_probes import at_leaves, quiet, random_rows
+from counterleaf.model.readers.shared.leaf_probes import at_leaves, quiet, random_rows, with_classes, with_values
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
@@ -210,13 +210,10 @@ def stand_in(
 
 def _with_values(core: Any, tree: Tree, kind: str) -> Tree:
     """Return a regression tree with the values that the core gives its leaves."""
-    assert tree.outputs is not None
     leaves, values = _evaluate(core, tree, "predict")
-    held = tree.outputs.intercept.copy()
-    held[leaves, 0] = np.ravel(values)
-    if not np.isfinite(held).all():
+    if not np.isfinite(values).all():
         raise CounterleafError(f"this {kind} predicts NaN or infinity at a leaf; expected finite numbers")
-    return _checked(core, replace(tree, outputs=Outputs("value", held)), kind)
+    return _checked(core, with_values(tree, leaves, np.ravel(values)), kind)
 
 
 def _with_classes(core: Any, tree: Tree, kind: str) -> Tree:
@@ -224,13 +221,8 @@ def _with_classes(core: Any, tree: Tree, kind: str) -> Tree:
     if tree.outputs is None:
         raise CounterleafError(f"cannot read this {kind}: the leaves of the tree inside have no probabilities")
     leaves, labels = _evaluate(core, tree, "predict")
-    value, classes = tree.value.copy(), _classes(core, tree)
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    value[leaves] = [place[label] for label in np.asarray(labels).tolist()]
-    held = tree.outputs.intercept.copy()
-    leaves, held[leaves] = _evaluate(core, tree, "predict_proba")
-    outputs = Outputs("probability", np.clip(held, 0.0, 1.0))
-    return _checked(core, replace(tree, value=value, classes=classes, outputs=outputs), kind)
+    shares = _evaluate(core, tree, "predict_proba")[1]
+    return _checked(core, with_classes(tree, leaves, labels, shares, _classes(core, tree)), kind)
 
 
 def _classes(core: Any, tree: Tree) -> Array:
@@ -330,18 +322,13 @@ def _log_odds(curve: Any, tree: Tree) -> Outputs | None:
     ends = scores[inner[[0, -1]]]
     slope = float((odds[-1] - odds[0]) / (ends[1] - ends[0]))
     constant = float(odds[0] - slope * ends[0])
-    if tree.outputs is not None and np.array_equal(p, _ask(_bare_curve(curve), "predict_proba", scores)[:, 1]):
+    if tree.outputs is not None and np.array_equal(p, _ask(innermost(curve), "predict_proba", scores)[:, 1]):
         return tree.outputs  # the probabilities of the model inside
     if not np.allclose(odds, slope * scores[inner] + constant, rtol=1e-9, atol=1e-9):
         return None
     w, b = tree.weights.toarray()[0], float(tree.bias[0])
     rows = np.vstack([np.zeros_like(w), slope * w, slope * w])
     return Outputs("logistic", [0.0, slope * b + constant, slope * b + constant], rows)
-
-
-def _bare_curve(curve: Any) -> Any:
-    inside = unwrap(curve)
-    return curve if inside is None else _bare_curve(inside)
 
 
 @dataclass(frozen=True, eq=False)

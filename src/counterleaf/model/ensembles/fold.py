@@ -32,6 +32,8 @@ _CELLS = 2_000_000  # of an encoded table of probes, and of sides that are compa
 class ForestFolding:
     """The folded splits of the ensemble at the end of a pipeline."""
 
+    exact = True
+
     def __init__(self, probe: Probe, seen: dict[int, Array], study: Study | None) -> None:
         self._probe, self._seen, self._study = probe, seen, study
         old = probe.found.read
@@ -183,7 +185,7 @@ class ForestFolding:
         """Return whether the model sends rows, given as it sees them, to the right at splits on a column."""
         return self.right(which[:, None], made[:, :, j])
 
-    def ensemble(self) -> Ensemble:
+    def folded(self) -> tuple[Ensemble, None]:
         """Return the ensemble over the variables."""
         probe, old = self._probe, self._old
         split = np.concatenate([np.empty(0, np.int64), *(part for part, _ in self._edges)])
@@ -208,14 +210,16 @@ class ForestFolding:
         shape = (2 * len(bias) + 1, probe.schema.width)
         weights = CSR.from_entries(np.concatenate(rows), np.concatenate(columns), np.concatenate(data), shape)
         made = replace(old, splits=heap(weights, bias), gap_right=None, gap_column=None, subsets={})
-        return _in_pieces(made, first, counts, self._low)
+        return _in_pieces(made, first, counts, self._low), None
 
-    def routes(self) -> Routes | None:
+    def routes(self, _: None) -> Routes | None:
         """Return where missing numbers go; None if a split became several."""
         counts = np.bincount(np.concatenate([np.empty(0, np.int64), *(part for part, _ in self._edges)]), minlength=self._size)
         if (counts > 1).any():
             return None
-        splits = {(j,): np.flatnonzero(self._column == j) for j in np.unique(self._column[self._column >= 0]).tolist()}
+        splits: dict[tuple[int, ...], Array] = {
+            (j,): np.flatnonzero(self._column == j) for j in np.unique(self._column[self._column >= 0]).tolist()
+        }
 
         def right(which: Array, made: Array) -> Array:
             return self.right(which, made[self._column[which]])

@@ -25,8 +25,16 @@ _CLOSE = 1e-8  # of the terms of a split
 _ROWS = 400
 
 
-def check(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | None) -> None:
-    """Send rows through the pipeline itself, and compare what it predicts with the tree.
+def check(probe: Probe, model: Tree | Ensemble, origin: Any, exact: bool, study: Study | None) -> None:
+    """Send rows through the pipeline itself, and compare what it predicts with the folded tree or ensemble."""
+    if isinstance(model, Ensemble):
+        _check_ensemble(probe, model, study)
+    else:
+        _check_tree(probe, model, origin, exact, study)
+
+
+def _check_tree(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | None) -> None:
+    """Check a tree, on whose nodes the rows depend.
 
     If the tree is ``exact``, they are the last row left and the first one right of every split. Otherwise they are made up at
     random, and may differ close to a split.
@@ -54,8 +62,8 @@ def check(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | N
         raise CounterleafError("the pipeline does not route rows as its steps say; report your scikit-learn version")
 
 
-def check_ensemble(probe: Probe, ensemble: Ensemble, study: Study | None) -> None:
-    """Send rows through the pipeline itself, and compare its predictions with those of the folded ensemble, as ``check``."""
+def _check_ensemble(probe: Probe, ensemble: Ensemble, study: Study | None) -> None:
+    """Check an ensemble: all that the pipeline predicts, probabilities included."""
     codes = _within_domains(codes_at_cuts(ensemble, probe.features, probe.starts, _ROWS), study)
     rows = probe.rows_of(codes.tolist())
     try:

@@ -21,7 +21,7 @@ from counterleaf.model.ensembles.fold import ForestFolding
 from counterleaf.model.gaps import Routes
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.pipelines import probing
-from counterleaf.model.pipelines.check import check, check_ensemble
+from counterleaf.model.pipelines.check import check
 from counterleaf.model.pipelines.gap_routes import probe_routes
 from counterleaf.model.pipelines.probing import Probe
 from counterleaf.model.pipelines.steps import Survey, survey
@@ -61,24 +61,12 @@ def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
         probe.settle()
     seen = probe.choices()
     study = Study(probe, seen) if found.columns is None else None
-    if isinstance(found.read, Ensemble):
-        forest = ForestFolding(probe, seen, study)
-        ensemble = forest.ensemble()
-        check_ensemble(probe, ensemble, study)
-        return Folded(ensemble, probe.fills(), True, *_limits(probe, study), forest.routes())
-    folding = _Folding(probe, seen, study)
-    tree, origin = folding.tree()
-    check(probe, tree, origin, folding.exact, study)
-    routes = folding.routes() if np.array_equal(origin, np.arange(folding.size)) else None
-    return Folded(tree, probe.fills(), folding.exact, *_limits(probe, study), routes)
-
-
-def _limits(probe: Probe, study: Study | None) -> tuple[dict[str, tuple[float, float]], frozenset[str]]:
-    """Return the domains of the features, and those that hold for whole numbers only."""
-    if study is None:
-        return {}, frozenset()
-    names = probe.found.names
-    return {names[k]: ends for k, ends in study.domains.items()}, frozenset(names[k] for k in study.whole)
+    folding: Any = (ForestFolding if isinstance(found.read, Ensemble) else _Folding)(probe, seen, study)
+    model, origin = folding.folded()
+    check(probe, model, origin, folding.exact, study)
+    domains = {} if study is None else {found.names[k]: ends for k, ends in study.domains.items()}
+    whole = frozenset() if study is None else frozenset(found.names[k] for k in study.whole)
+    return Folded(model, probe.fills(), folding.exact, domains, whole, folding.routes(origin))
 
 
 class _Folding:
@@ -110,13 +98,10 @@ class _Folding:
             self._forms |= {i: self._leaf(sums, i) for i in linear}
         self._closed = self._old.closed if oblique else "left"
 
-    @property
-    def size(self) -> int:
-        """The number of nodes of the pipeline's tree."""
-        return self._old.n_nodes
-
-    def routes(self) -> Routes:
-        """Return where missing numbers go in the pipeline's tree."""
+    def routes(self, origin: Array) -> Routes | None:
+        """Return where missing numbers go in the pipeline's tree; None if the folded tree has other nodes."""
+        if not np.array_equal(origin, np.arange(self._old.n_nodes)):
+            return None
         splits: dict[tuple[int, ...], list[int]] = {}
         for i in np.flatnonzero(self._old.left >= 0).tolist():
             splits.setdefault(tuple(self._columns[i].tolist()), []).append(i)
@@ -125,7 +110,7 @@ class _Folding:
         def right(nodes: Array, made: Array) -> list[bool]:
             return [bool(self._right(i, made)) for i in nodes.tolist()]
 
-        return probe_routes(self._probe, groups, right, self.size, "the model computes a sum with it")
+        return probe_routes(self._probe, groups, right, self._old.n_nodes, "the model computes a sum with it")
 
     def _sides(self, nodes: Any, terms: list[tuple[Any, Array]]) -> Array:
         """Return whether the model sends rows to the right; ``terms`` are (weight, what the tree sees) in order."""
@@ -205,8 +190,8 @@ class _Folding:
             found = np.empty(0)
             if brackets:
                 stepped = np.array([all(study.is_steps(j) for j in self._columns[i]) for i, _ in brackets])
-                right = functools.partial(self._right_each, [i for i, _ in brackets])
-                found = study.changes(k, np.array([at for _, at in brackets]), stepped, right)
+                each = functools.partial(self._right_each, [i for i, _ in brackets])
+                found = study.changes(k, np.array([at for _, at in brackets]), stepped, each)
             for i in mine:
                 edges = np.array([edge for (node, _), edge in zip(brackets, found, strict=True) if node == i])
                 if len(edges):
@@ -241,7 +226,7 @@ class _Folding:
             else:
                 self._pieces[i] = Pieces(k, bool(falls), np.array([first]))
 
-    def tree(self) -> tuple[Tree, Array]:
+    def folded(self) -> tuple[Tree, Array]:
         """Return the tree over the variables, and the node of the pipeline's tree that each of its nodes comes from."""
         old, n = self._old, self._old.n_nodes
         stepped = any(form.steps for forms in self._forms.values() for form in forms)

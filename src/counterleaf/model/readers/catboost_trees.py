@@ -84,14 +84,12 @@ class CatBoostModel:
             self.classes_ = np.asarray(model.classes_)
 
     def predict(self, X: Any) -> Array:
-        """Return the label or the value of each row."""
         found = np.ravel(self.model.predict(X))
         if hasattr(self, "classes_") and self.classes_.dtype == bool:  # CatBoost writes these labels as text
             return np.asarray(found.astype(str) == "True")
         return found
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class."""
         return np.asarray(self.model.predict_proba(X))
 
 

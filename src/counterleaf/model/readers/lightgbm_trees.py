@@ -98,7 +98,6 @@ class LightgbmBooster:
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def predict(self, X: Any) -> Array:
-        """Return one number per row."""
         return np.asarray(self.booster.predict(X))
 
 
@@ -110,11 +109,9 @@ class LightgbmClasses(LightgbmBooster):
         self.classes_ = np.arange(booster.num_model_per_iteration())
 
     def predict(self, X: Any) -> Array:
-        """Return the class of each row."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class."""
         return np.asarray(self.booster.predict(X))
 
 

@@ -67,12 +67,10 @@ class OnnxModel:
         vars(self).update({**state, "proto": onnx.load_from_string(state["proto"])})
 
     def predict(self, X: Any) -> Array:
-        """Return the label or the number of each row."""
         found = np.asarray(self._run(X)[0])
         return found.reshape(len(found), -1)[:, 0] if found.size == len(found) else found
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class."""
         found = self._run(X)[1]
         if isinstance(found, list):  # a dictionary per row
             found = [[row[label] for label in self.classes_.tolist()] for row in found]

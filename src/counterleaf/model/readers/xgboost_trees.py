@@ -97,7 +97,6 @@ class XGBoostBooster:
             self.feature_names_in_ = np.array(booster.feature_names, dtype=object)
 
     def predict(self, X: Any) -> Array:
-        """Return one number per row."""
         return np.asarray(self.booster.inplace_predict(self.taken(X), validate_features=False))
 
     def taken(self, X: Any) -> Any:
@@ -113,7 +112,6 @@ class XGBoostClasses(XGBoostBooster):
         self.classes_ = np.arange(int(_learner(booster)["learner_model_param"]["num_class"]))
 
     def predict(self, X: Any) -> Array:
-        """Return the class of each row."""
         found = super().predict(X)
         return found.astype(int) if found.ndim == 1 else np.asarray(found.argmax(axis=1))
 

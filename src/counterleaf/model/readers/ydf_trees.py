@@ -49,12 +49,10 @@ class YdfModel:
             self.classes_ = np.array(model.label_classes())
 
     def predict(self, X: Any) -> Array:
-        """Return the label or the number of each row."""
         data = self._table(X)
         return np.asarray(self.model.predict_class(data) if hasattr(self, "classes_") else self.model.predict(data))
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class."""
         found = np.asarray(self.model.predict(self._table(X)))
         return np.column_stack([1.0 - found, found]) if found.ndim == 1 else found
 

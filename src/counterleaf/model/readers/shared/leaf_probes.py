@@ -163,19 +163,20 @@ def categorical(kind: str) -> CounterleafError:
     return CounterleafError(f"this {kind} has categorical splits, which a Tree cannot hold; encode the categories first")
 
 
-def with_values(splits: Tree, leaves: Array, values: Array) -> Tree:
+def with_values(tree: Tree, leaves: Array, values: Array) -> Tree:
     """Return a tree with the numbers that its leaves predict."""
-    held = np.zeros((splits.n_nodes, 1))
+    held = np.zeros((tree.n_nodes, 1)) if tree.outputs is None else tree.outputs.intercept.copy()
     held[leaves, 0] = values
-    return replace(splits, value=None, classes=None, outputs=Outputs("value", held))
+    return replace(tree, value=None, classes=None, outputs=Outputs("value", held))
 
 
-def with_classes(splits: Tree, leaves: Array, said: Any, shares: Array, labels: Array) -> Tree:
+def with_classes(tree: Tree, leaves: Array, said: Any, shares: Array, labels: Array) -> Tree:
     """Return a tree with the labels that its leaves predict, and their probabilities if they are between 0 and 1."""
     place = {label: k for k, label in enumerate(np.asarray(labels).tolist())}
-    held, value = np.zeros((splits.n_nodes, len(place))), np.zeros(splits.n_nodes, int)
+    held = np.zeros((tree.n_nodes, len(place))) if tree.outputs is None else tree.outputs.intercept.copy()
+    value = tree.value.copy()
     held[leaves], value[leaves] = shares, [place[label] for label in np.asarray(said).tolist()]
-    return replace(splits, value=value, classes=labels, outputs=Outputs("probability", np.clip(held, 0.0, 1.0)))
+    return replace(tree, value=value, classes=labels, outputs=Outputs("probability", np.clip(held, 0.0, 1.0)))
 
 
 def _leaf_values(splits: Tree, routes: Gaps | None, evaluate: Callable[[Array], Any]) -> tuple[Array, Array]:
