@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -233,17 +233,8 @@ def _outputs(outputs: Outputs, origin: Array, moved: Array, width: int) -> Outpu
     return Outputs(outputs.kind, outputs.intercept[origin], slope)
 
 
-class _Node(NamedTuple):
-    """A node of the new tree: the old one, the feature whose gaps it separates (-1 if none), and its children."""
-
-    origin: int
-    gap: int
-    left: int
-    right: int
-
-
-def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[_Node]:
-    """Yield the nodes of the new tree in order."""
+def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the nodes of the new tree in order: the old one, the feature whose gaps it separates (-1 if none), its children."""
     missing: dict[int, bool]
     level: list[tuple[int, dict[int, bool]]] = [(0, {})]  # nodes, and which numbers are known to be missing or not
     made = 1
@@ -255,14 +246,14 @@ def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[_Node]:
                 node = int((tree.right if routes.right[node] else tree.left)[node])
                 d = int(routes.feature[node])
             if tree.left[node] < 0:
-                yield _Node(node, -1, -1, -1)
+                yield node, -1, -1, -1
                 continue
             open_gap = d in gaps and d not in missing
             if open_gap:
                 below += [(node, {**missing, d: False}), (node, {**missing, d: True})]
             else:
                 below += [(int(tree.left[node]), missing), (int(tree.right[node]), missing)]
-            yield _Node(node, d if open_gap else -1, made, made + 1)
+            yield node, d if open_gap else -1, made, made + 1
             made += 2
             if made > _MOST_NODES:
                 raise CounterleafError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from counterleaf.errors import CounterleafError, some
 from counterleaf.model.cuts import number_at, rank_of
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.pipelines.steps import UNFITTED, Survey
+from counterleaf.model.readers.shared.leaf_probes import quiet
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import Categorical, Feature, Numeric, Ordinal
 from counterleaf.table.frames import (
@@ -306,8 +306,7 @@ def frame_of(rows: list[list[Any]], survey: Survey, data: Any) -> Any:
 
 def transform(steps: Sequence[Any], rows: Any) -> Any:
     """Return what a tree behind the fitted ``steps`` sees."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # encoders warn about unknown categories, which are expected here
+    with quiet():  # encoders warn about unknown categories, which are expected here
         for step in steps:
             rows = step.transform(rows)
     return rows
@@ -327,8 +326,7 @@ def leaves(model: Any, rows: Any) -> Array | None:
         return tree.apply(dense(rows))
     if isinstance(model, Ensemble):
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the model may know its columns by name
+    with quiet():
         if any(c.__module__.startswith("sklearn.tree.") for c in type(model).__mro__):
             return np.asarray(model.apply(rows))
         model.predict(rows)  # which checks them
@@ -432,18 +430,12 @@ def reads_more(model: Any, found: Survey, data: Any) -> bool:
     if not (found.named and is_frame(data)) or set(column_names(data)) <= set(found.names):
         return False
     rows = take(data, slice(0, _ENOUGH))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         try:
             whole = np.asarray(model.predict(rows))
         except Exception:  # it refuses other columns
             return False
         try:
-            return not np.array_equal(whole, np.asarray(model.predict(with_columns(rows, found.names, _absent))))
+            return not np.array_equal(whole, np.asarray(model.predict(with_columns(rows, found.names, lambda name: 0.0))))
         except Exception:  # it needs them
             return True
-
-
-def _absent(name: str) -> float:
-    """Return the value of a column that is not there and that the pipeline drops."""
-    return 0.0

@@ -56,10 +56,6 @@ class Study:
             self._shape(k)
         self._compare()
 
-    def names(self, raws: Any) -> str:
-        """Return the names of raw columns for a message."""
-        return some([self.probe.found.names[k] for k in raws])
-
     def _scan(self, k: int) -> None:
         """Try numbers in a column, and find the interval around the usual one in which the steps make finite numbers."""
         x = self._numbers(k)
@@ -298,8 +294,9 @@ class Study:
 
     def mixed(self, raws: Any) -> CounterleafError:
         """Return the error for columns that are combined in another way than by a weighted sum."""
+        names = some([self.probe.found.names[k] for k in raws])
         return CounterleafError(
-            f"the steps of the pipeline ({self.title}) combine columns ({self.names(raws)}, ...) other than by a weighted sum; "
+            f"the steps of the pipeline ({self.title}) combine columns ({names}, ...) other than by a weighted sum; "
             f"apply them to the table beforehand"
         )
 
