@@ -16,7 +16,7 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.shared.assembly import Nodes, assemble
 from counterleaf.model.readers.shared.leaf_probes import quiet
-from counterleaf.model.readers.shared.probing import Probe, settled, takes_gaps, with_noise
+from counterleaf.model.readers.shared.probing import settled, takes_gaps, with_noise
 from counterleaf.model.readers.shared.reader import Reader
 from counterleaf.table.frames import cells_of, is_frame
 from counterleaf.table.frames import columns as columns_of
@@ -130,7 +130,7 @@ def read(model: Any, data: Any = None) -> Ensemble:
         return np.asarray(model.predict(inputs(model, rows, data), prediction_type="RawFormulaVal"))
 
     sizes = {d: len(values) for d, values in categories(model, data).items()}
-    return settled([made], Probe(kind, predict, scores, sizes))
+    return settled([made], kind, predict, scores, sizes)
 
 
 def _tests(model: Any, stored: dict[str, Any], data: Any) -> Tests:

@@ -13,7 +13,7 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.shared.assembly import Nodes, assemble, in_order
 from counterleaf.model.readers.shared.leaf_probes import categorical, gaps_of, tree_of
-from counterleaf.model.readers.shared.probing import Probe, settled, with_noise
+from counterleaf.model.readers.shared.probing import settled, with_noise
 from counterleaf.model.readers.shared.reader import Reader, booster_of, is_booster, refuse_no_trees
 from counterleaf.model.tree import Tree
 from counterleaf.table.frames import levels_by_name
@@ -153,7 +153,7 @@ def read(model: Any, data: Any = None) -> Ensemble:
     def scores(rows: Array) -> Array:
         return np.asarray(booster.predict(rows, raw_score=True)) / scoring.divisor  # raw scores are sums, also of a forest
 
-    return settled([made], Probe(kind, real.predict, scores, sizes))
+    return settled([made], kind, real.predict, scores, sizes)
 
 
 def _lines(text: str) -> dict[str, str]:

@@ -174,18 +174,9 @@ def read_ensemble(model: Any, data: Any = None) -> Ensemble:
 def categories_of(model: Any, data: Any = None) -> dict[int, list[Any]]:
     """Return the categories of the categorical columns of a model, in the order of their codes.
 
-    The code of a category is its place in the list: 0, 1, ... Where codes go is in ``Ensemble.subsets``: the codes of a
-    subset go right, all other codes go left. That includes the code of an unknown category, which may be any integer outside
-    the list, such as -1 or the length of the list. A missing value is NaN, and goes as ``Ensemble.gap_right`` says:
-
-    - HistGradientBoosting: a missing value goes as the split learned. An unknown category takes the same way, which is left
-      in the ensemble: the children of a split are exchanged where the model sends missing values right.
-    - XGBoost: an unknown category goes left, a missing value as the split learned. The list is empty if the model does not
-      know its categories and ``data`` has codes: it was fitted on codes, or by a version before 3.1.
-    - LightGBM: unknown and missing values take the same way, which is left in the ensemble: the children of such a split are
-      exchanged. The list is empty if the model was fitted on codes. The codes of ordered categories are numbers to its splits.
-    - CatBoost: the categories are those of ``data``; the model refuses missing ones.
-    - YDF: an unknown category is the code 0, whose name is "<OOD>"; a missing value goes as the split says.
+    The code of a category is its place in the list. ``Ensemble.subsets`` are the codes that go right; all other codes go left,
+    also those of unknown categories, and NaN goes as ``Ensemble.gap_right`` says. Where a library does otherwise, its reader
+    exchanges the children of the split. The list is empty if the model was fitted on codes.
     """
     return reader_of(model).categories(model, data)
 

@@ -16,7 +16,7 @@ from counterleaf.model.ensembles.ensemble import Ensemble, heap
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.shared.assembly import Nodes, assemble
 from counterleaf.model.readers.shared.leaf_probes import categorical, gaps_of, tree_of
-from counterleaf.model.readers.shared.probing import Probe, settled, with_noise
+from counterleaf.model.readers.shared.probing import settled, with_noise
 from counterleaf.model.readers.shared.reader import Reader, booster_of, is_booster, refuse_no_trees
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
@@ -139,7 +139,7 @@ def read(model: Any, data: Any = None) -> Ensemble:
 
     orders = [replace(made.scoring, late=late) for late in (False, True)]
     candidates = (replace(made, start=start, scoring=scoring) for start in starts for scoring in orders)
-    return settled(candidates, Probe(kind, predict, scores, sizes))
+    return settled(candidates, kind, predict, scores, sizes)
 
 
 def assembled(learner: dict[str, Any], kind: str, rounds: int, labels: Array) -> tuple[Ensemble, Iterator[Array]]:

@@ -23,7 +23,7 @@ from counterleaf.model.readers.shared.leaf_probes import (
     with_classes,
     with_values,
 )
-from counterleaf.model.readers.shared.probing import Probe, settled, takes_gaps, with_noise
+from counterleaf.model.readers.shared.probing import settled, takes_gaps, with_noise
 from counterleaf.model.readers.shared.reader import Gaps, Reader, many_trees
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
@@ -170,7 +170,7 @@ def ensemble(model: Any, data: Any = None) -> Ensemble:
     scores = None if hasattr(model, "initial_predictions") else real.predict if labels is None else real.predict_proba
     if found[0].scoring.link == "share" and found[0].scoring.kind == "threshold":
         scores = real.predict_second
-    return settled(found, Probe(kind, real.predict, scores))
+    return settled(found, kind, real.predict, scores)
 
 
 def _candidates(model: Any, kind: str, real: YdfModel) -> list[Ensemble]:

@@ -12,7 +12,7 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.scikit.trees import check_nodes
 from counterleaf.model.readers.shared.assembly import Nodes, assemble, scattered
-from counterleaf.model.readers.shared.probing import Probe, settled, takes_gaps, with_noise
+from counterleaf.model.readers.shared.probing import settled, takes_gaps, with_noise
 from counterleaf.model.readers.shared.reader import Reader
 from counterleaf.types import Array
 
@@ -80,7 +80,7 @@ def _settled(
     compares = ("left", "float32")
     made = assemble(nodes, scoring, width=width, start=start, classes=labels, output=output, gaps=gaps, compares=compares)
     made = with_noise(made, made.rounding) if noisy else made
-    return settled([made], Probe(type(model).__name__, model.predict, scores))
+    return settled([made], type(model).__name__, model.predict, scores)
 
 
 def _mean(model: Any) -> Ensemble:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,16 +19,6 @@ _ROWS = 400
 _SPLITS = 4000  # that are sampled for rows on their two sides
 CLOSE = 1e-6  # relative: values and probabilities in float32, or functions of them that two libraries compute
 Ask = Callable[[Array], Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Probe:
-    """How to ask a model about rows of numbers and of category codes."""
-
-    kind: str  # the name of the model's class
-    predict: Ask  # from rows to labels or values
-    scores: Ask | None = None  # from rows to the (n, K) scores, if the model shows them
-    codes: dict[int, int] | None = None  # the number of categories of each categorical column
 
 
 def takes_gaps(predict: Ask, width: int) -> bool:
@@ -79,35 +69,40 @@ def codes_at_cuts(ensemble: Ensemble, features: Sequence[Feature], starts: Seque
     ).astype(float)
 
 
-def settled(candidates: Iterable[Ensemble], probe: Probe) -> Ensemble:
-    """Return the first ensemble whose scores are those of the model bit for bit.
+def settled(
+    candidates: Iterable[Ensemble], kind: str, predict: Ask, scores: Ask | None = None, codes: dict[int, int] | None = None
+) -> Ensemble:
+    """Return the first ensemble whose scores are those of a model of a kind bit for bit.
+
+    ``predict`` takes rows to labels or values, ``scores`` to the (n, K) scores, if the model shows them; ``codes`` are the
+    numbers of categories of the categorical columns.
 
     If there is none, it is the first whose scores differ by no more than rounding can explain, with that bound as its noise.
     """
     choices = list(candidates)
-    rows = probe_rows(choices[0], probe.codes or {})
+    rows = probe_rows(choices[0], codes or {})
     chosen = choices[0]
-    if probe.scores is not None:
+    if scores is not None:
         with quiet():
-            found = np.asarray(probe.scores(rows), np.float64).reshape(len(rows), -1)
+            found = np.asarray(scores(rows), np.float64).reshape(len(rows), -1)
         leaves = chosen.apply(rows)
         ours = [one.scoring.add(one.start, one.value, one.output, leaves) for one in choices]
-        exact = [k for k, scores in enumerate(ours) if np.array_equal(scores, found)]
+        exact = [k for k, one in enumerate(ours) if np.array_equal(one, found)]
         if exact:
             chosen = choices[exact[0]]
         else:
             bounds = [one.rounding for one in choices]
             near = [k for k, one in enumerate(ours) if one.shape == found.shape and np.abs(one - found).max() <= bounds[k]]
             if not near:
-                raise _unlike(probe.kind)
+                raise _unlike(kind)
             chosen = with_noise(choices[near[0]], bounds[near[0]])
     with quiet():
-        said = np.ravel(np.asarray(probe.predict(rows)))
+        said = np.ravel(np.asarray(predict(rows)))
     if chosen.scoring.link == "exp" and not np.array_equal(chosen.predict(rows), said):
         # the library's exp differs from NumPy's in the last digits: relative to the value, so like a change of the exponent
         chosen = with_noise(chosen, 4.0 * float(np.finfo(chosen.scoring.dtype).eps) + chosen.rounding)
     if not _predicts_same(chosen, rows, said):
-        raise _unlike(probe.kind)
+        raise _unlike(kind)
     return chosen
 
 
