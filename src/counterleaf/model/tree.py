@@ -112,17 +112,10 @@ class Tree:
         left, right = np.where(inner, left, -1), np.where(inner, right, -1)  # compiled code stores them in fewer bits
         value = np.where(inner, -1, value)
         outputs = None if self.outputs is None else self.outputs.fitted(inner, weights.shape[1], len(classes))
-        for array in (left, right, bias, value, classes):
+        arrays = {"left": left, "right": right, "bias": bias, "value": value, "classes": classes}
+        for array in arrays.values():
             array.setflags(write=False)
-        for name, checked in (
-            ("left", left),
-            ("right", right),
-            ("weights", weights),
-            ("bias", bias),
-            ("value", value),
-            ("classes", classes),
-            ("outputs", outputs),
-        ):
+        for name, checked in {**arrays, "weights": weights, "outputs": outputs}.items():
             object.__setattr__(self, name, checked)
 
     is_one_tree: ClassVar[bool] = True  # answers are leaves of one tree

@@ -72,12 +72,11 @@ def codes_at_cuts(ensemble: Ensemble, features: Sequence[Feature], starts: Seque
 def settled(
     candidates: Iterable[Ensemble], kind: str, predict: Ask, scores: Ask | None = None, codes: dict[int, int] | None = None
 ) -> Ensemble:
-    """Return the first ensemble whose scores are those of a model of a kind bit for bit.
-
-    ``predict`` takes rows to labels or values, ``scores`` to the (n, K) scores, if the model shows them; ``codes`` are the
-    numbers of categories of the categorical columns.
+    """Return the first ensemble whose scores are those of a model bit for bit.
 
     If there is none, it is the first whose scores differ by no more than rounding can explain, with that bound as its noise.
+    ``predict`` takes rows to labels or values, ``scores`` to the (n, K) scores if the model shows them; ``codes`` are the
+    numbers of categories of the categorical columns.
     """
     choices = list(candidates)
     rows = probe_rows(choices[0], codes or {})
