@@ -14,7 +14,14 @@ from counterleaf.model import gaps
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
-from counterleaf.model.pipelines.probing import matching_columns, reads_more, table_of, unused_value, without_refused
+from counterleaf.model.pipelines.probing import (
+    columns_of_fit,
+    matching_columns,
+    reads_more,
+    table_of,
+    unused_value,
+    without_refused,
+)
 from counterleaf.model.pipelines.steps import Survey, check_kinds, ends_in_pipeline, survey
 from counterleaf.model.readers.table import as_model, category_columns, guard_of, read_model
 from counterleaf.model.tree import Tree
@@ -36,7 +43,6 @@ from counterleaf.table.frames import (
     numbers_of,
     row_of_categories,
     rows_within,
-    select,
     stacked,
     with_columns,
 )
@@ -380,19 +386,11 @@ def _infer_numbers(data: Any, names: list[str] | None, tree: Tree | Ensemble, bo
 
     ``names`` are those that it was fitted with.
     """
-    found, width = columns(data), tree.n_features
     if names is not None and is_frame(data):
-        present = {name for name, _ in found}
-        if missing := [name for name in names if name not in present]:
-            raise CounterleafError(f"data lacks the columns [{some(missing)}]; the model was fitted on [{some(names)}]")
-        data = select(data, names)
-        found = columns(data)
+        data = columns_of_fit(data, names, "model")
+    found, width = columns(data), tree.n_features
     if len(found) != width:
         raise CounterleafError(f"data has {len(found)} columns; the model needs {width}")
-    if names is not None and is_frame(data) and [name for name, _ in found] != names:
-        raise CounterleafError(
-            f"data has its columns in another order: [{some(dict(found))}]; the model was fitted on [{some(names)}]"
-        )
     schema, by_name = Schema.infer(data, bounds=bounds), dict(found)
     for feature in schema:
         if isinstance(feature, Categorical):

@@ -93,7 +93,14 @@ def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
     points = _points(tree, schema)
     if model is not tree and len(points):
         rows = made_up_rows(schema, points) if adapter.takes_rows else []
-        check_labels(tree, points, made.predictions(points, rows), adapter.rescale)
+        labels = made.predictions(points, rows)
+        if isinstance(tree, Ensemble):
+            same = agrees(tree, points, labels, None if adapter.rescale is None else adapter.rescale.outward)
+        else:
+            expected = tree.predict(points)
+            same = bool(np.all(np.isclose(labels, expected, rtol=1e-6) if tree.is_regression else labels == expected))
+        if not same:
+            raise CounterleafError("the model does not route missing numbers as its tree says; fill them in first")
     return made
 
 
@@ -352,17 +359,6 @@ def made_up_rows(schema: Schema, points: Array) -> list[dict[str, Any]]:
         }
         for codes in schema.gather(points)
     ]
-
-
-def check_labels(tree: Tree | Ensemble, points: Array, labels: Array, rescale: Any = None) -> None:
-    """Check that the model predicts what the tree says for rows with missing numbers."""
-    if isinstance(tree, Ensemble):
-        same = agrees(tree, points, labels, None if rescale is None else rescale.outward)
-    else:
-        expected = tree.predict(points)
-        same = bool(np.all(np.isclose(labels, expected, rtol=1e-6) if tree.is_regression else labels == expected))
-    if not same:
-        raise CounterleafError("the model does not route missing numbers as its tree says; fill them in first")
 
 
 def read_routes(model: Any, tree: Tree | Ensemble) -> tuple[Array, Array] | None:

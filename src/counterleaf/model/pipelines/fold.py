@@ -26,7 +26,7 @@ from counterleaf.model.pipelines.gap_routes import probe_routes
 from counterleaf.model.pipelines.probing import Probe
 from counterleaf.model.pipelines.steps import Survey, survey
 from counterleaf.model.pipelines.study import Study
-from counterleaf.model.pipelines.sums import Form, Sums
+from counterleaf.model.pipelines.sums import Form, Steps, Sums
 from counterleaf.model.readers.table import gap_routes
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
@@ -343,12 +343,9 @@ def unroll(tree: Tree, pieces: dict[int, Pieces], forms: dict[int, list[Form]], 
                 cut = _open_edge(forms.get(node, []), box)
                 break
             piece = pieces[node]
-            low, high = box.get(piece.raw, (-np.inf, np.inf))
-            inside = piece.edges[(piece.edges > low) & (piece.edges < high)]
-            if len(inside):
-                cut = (piece.raw, float(inside[len(inside) // 2]))
+            if (cut := _middle(piece, box)) is not None:
                 break
-            right = piece.right ^ bool((piece.edges <= low).sum() % 2)
+            right = piece.right ^ bool((piece.edges <= box.get(piece.raw, (-np.inf, np.inf))[0]).sum() % 2)
             node = int(tree.right[node] if right else tree.left[node])
         here = len(out.left)
         if here >= _MOST_NODES:
@@ -376,10 +373,12 @@ def unroll(tree: Tree, pieces: dict[int, Pieces], forms: dict[int, list[Form]], 
 
 def _open_edge(forms: list[Form], box: dict[int, tuple[float, float]]) -> tuple[int, float] | None:
     """Return the middle edge of a term of some sums that the cuts above have not decided, None if there is none."""
-    for form in forms:
-        for steps in form.steps:
-            low, high = box.get(steps.raw, (-np.inf, np.inf))
-            inside = steps.edges[(steps.edges > low) & (steps.edges < high)]
-            if len(inside):
-                return steps.raw, float(inside[len(inside) // 2])
-    return None
+    found = (_middle(steps, box) for form in forms for steps in form.steps)
+    return next((edge for edge in found if edge is not None), None)
+
+
+def _middle(parts: Pieces | Steps, box: dict[int, tuple[float, float]]) -> tuple[int, float] | None:
+    """Return the middle one of the edges within a box; None if there is none."""
+    low, high = box.get(parts.raw, (-np.inf, np.inf))
+    inside = parts.edges[(parts.edges > low) & (parts.edges < high)]
+    return (parts.raw, float(inside[len(inside) // 2])) if len(inside) else None

@@ -405,15 +405,19 @@ def matching_columns(data: Any, found: Survey) -> Any:
         if len(names) != len(found.names):
             raise CounterleafError(f"data has {len(names)} columns; the pipeline needs {len(found.names)}")
         return make_frame(np.asarray(data), names=found.names) if found.named else data
-    fitted, present = set(found.names), set(names)
-    missing = [name for name in found.names if name not in present and name not in found.unused]
-    if missing:
-        raise CounterleafError(f"data lacks the columns [{some(missing)}]; the pipeline was fitted on [{some(found.names)}]")
-    names = [name for name in names if name in fitted]
-    if names != [name for name in found.names if name in present]:
+    return columns_of_fit(data, found.names, "pipeline", found.unused, ": pass data[list(model.feature_names_in_)]")
+
+
+def columns_of_fit(data: Any, names: Sequence[str], what: str, unused: frozenset[str] = frozenset(), hint: str = "") -> Any:
+    """Return the columns of a frame that a model was fitted on, checked to be there and in its order."""
+    fitted, own = set(names), [name for name, _ in columns(data)]
+    present = set(own)
+    if missing := [name for name in names if name not in present and name not in unused]:
+        raise CounterleafError(f"data lacks the columns [{some(missing)}]; the {what} was fitted on [{some(names)}]")
+    own = [name for name in own if name in fitted]
+    if own != [name for name in names if name in present]:
         raise CounterleafError(
-            f"data has its columns in another order: [{some(names)}]; the pipeline was fitted on [{some(found.names)}]: "
-            f"pass data[list(model.feature_names_in_)]"
+            f"data has its columns in another order: [{some(own)}]; the {what} was fitted on [{some(names)}]{hint}"
         )
     return select(data, fitted)
 

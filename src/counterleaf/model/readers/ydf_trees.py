@@ -128,8 +128,9 @@ def read(model: Any) -> Tree:
     weights = np.zeros((n, len(model.input_feature_names())))
     for i, node in enumerate(nodes):
         np.add.at(weights[i], node.columns, node.weights)
-    links, bias = np.array([(node.left, node.right) for node in nodes]).T, -np.array([node.threshold for node in nodes])
-    splits = Tree(*links, weights, bias, np.zeros(n, int), dtype="float32")
+    left, right = np.array([(node.left, node.right) for node in nodes]).T
+    bias = -np.array([node.threshold for node in nodes])
+    splits = Tree(left, right, weights, bias, np.zeros(n, int), dtype="float32")
     rows = clear_rows(splits, np.clip(random_rows(splits), -1e15, 1e15))  # float32 sums may differ from those of the tree
     held, labels = _stored(nodes, splits, real, rows, kind)
     leaves = np.arange(n)
@@ -230,7 +231,8 @@ def _terms(nodes: list[_Node], width: int, votes: bool, single: bool) -> Nodes:
             value[k] = np.eye(width)[shares.argmax()] if votes else shares.astype(np.float32)
     value = value[:, 1:] if single and width == 2 else value
     tests = [(n.left, n.right, n.columns[0] if n.columns else 0, n.threshold, n.missing_right) for n in nodes]
-    return Nodes(*map(np.array, zip(*tests, strict=True)), value)  # type: ignore[arg-type]  # five columns
+    left, right, column, threshold, gap_right = map(np.array, zip(*tests, strict=True))
+    return Nodes(left, right, column, threshold, gap_right, value)
 
 
 READER = Reader(
