@@ -116,13 +116,11 @@ def read_model(core: Any, data: Any = None) -> Tree | Ensemble:
 
     ``data`` is a table that the model takes, for categories that the model itself does not tell.
     """
-    if not predicts_itself(core):
-        return _read_model(core, data)
     try:
         return _read_model(core, data)
-    except CounterleafError:
-        raise
     except Exception as error:  # a predict of the user's may raise anything
+        if isinstance(error, CounterleafError) or not predicts_itself(core):
+            raise
         raise CounterleafError(
             f"cannot read this {type(core).__name__}: its own predict raised {type(error).__name__}: {flat(error)}; "
             f"expected one that takes arrays of numbers"
