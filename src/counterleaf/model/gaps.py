@@ -73,13 +73,9 @@ def with_gaps(schema: Schema, missing: Iterable[str], routes: Routes) -> Schema:
         feature = schema.features[d]
         assert isinstance(feature, Numeric)
         low, high = (float(ends[schema.starts[d]]) for ends in schema.bounds())
-        gaps[name] = _within(feature, float(routes.typical[d]), low, high)
+        typical = float(np.nan_to_num(routes.typical[d]))  # 0 if it is not known
+        gaps[name] = feature.nearest(min(max(typical, low), high), low, high)
     return replace(schema, gaps=gaps)
-
-
-def _within(feature: Numeric, value: float, low: float, high: float) -> float:
-    """Return the number of the feature within these bounds that is nearest to ``value``, or to 0 if that is NaN."""
-    return feature.nearest(min(max(0.0 if np.isnan(value) else value, low), high), low, high)
 
 
 def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
@@ -293,9 +289,15 @@ def _expanded_ensemble(
     side = np.where(routes.right[split], ensemble.right, ensemble.left)
     left[begin[tested]], right[begin[tested]] = at[tested], begin[side[tested]]
     new_split[begin[tested]] = marker[tested]
+    old = ensemble.splits
+    rows = np.append(old.weights.rows, size + np.arange(len(gaps)))
+    columns = np.append(moved[old.weights.indices], wider.starts[gaps] + 1)
+    data = np.append(old.weights.data, np.full(len(gaps), _WEIGHT))
+    bias = np.append(old.bias[:size], np.full(len(gaps), -0.5 * _WEIGHT))
+    weights = CSR.from_entries(rows, columns, data, (2 * len(bias) + 1, wider.width))
     made = replace(
         ensemble,
-        splits=_wider(ensemble, wider, gaps, moved),
+        splits=heap(weights, bias, old.closed, old.dtype),
         roots=begin[ensemble.roots],
         left=left,
         right=right,
@@ -305,18 +307,6 @@ def _expanded_ensemble(
         gap_column=None,
     )
     return made, np.repeat(np.arange(len(inner)), 1 + tested)
-
-
-def _wider(ensemble: Ensemble, wider: Schema, gaps: list[int], moved: Array) -> Tree:
-    """Return the catalogue over the variables of a schema with gaps, with one more split for each gap."""
-    old, size = ensemble.splits, ensemble.splits.n_nodes // 2
-    markers = wider.starts[gaps] + 1
-    rows = np.append(old.weights.rows, size + np.arange(len(gaps)))
-    columns = np.append(moved[old.weights.indices], markers)
-    data = np.append(old.weights.data, np.full(len(gaps), _WEIGHT))
-    bias = np.append(old.bias[:size], np.full(len(gaps), -0.5 * _WEIGHT))
-    weights = CSR.from_entries(rows, columns, data, (2 * len(bias) + 1, wider.width))
-    return heap(weights, bias, old.closed, old.dtype)
 
 
 def _points(model: Any, schema: Schema) -> Array:
