@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
