@@ -1,14 +1,12 @@
 """cl.distributed.ray on workers of this machine: the answers of one process, bit for bit."""
 
 import logging
-import time
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 from support.engine_audits import check_audit, check_command, check_killed_audit
 from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
-from support.waiting import patient
+from support.waiting import patient, until
 
 import counterleaf as cl
 
@@ -29,16 +27,22 @@ def cluster():
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         import ray
 
-        # Ray gives up if it has not started after thirty seconds, however busy the machine is; here its seconds are longer
-        factor = patient(1.0)
-        patch.setattr(
-            "ray._private.node.time", SimpleNamespace(**{**vars(time), "monotonic": lambda: time.monotonic() / factor})
-        )
-        options = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 200 * 2**20}
-        ray.init("local", logging_level=logging.ERROR, log_to_driver=False, **options)
+        until(lambda: is_started(ray), patient(90))
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield ray
         ray.shutdown()
+
+
+def is_started(ray):
+    """Start Ray; false if its processes do not find each other in time: it gives them seconds, however busy the machine is."""
+    options = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 200 * 2**20}
+    try:
+        ray.init("local", logging_level=logging.ERROR, log_to_driver=False, **options)
+    except Exception as error:
+        ray.shutdown()
+        if "timed out during startup" not in str(error):
+            raise
+    return ray.is_initialized()
 
 
 def ray_dataset(ray, rows, blocks=4):
