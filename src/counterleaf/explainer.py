@@ -19,8 +19,8 @@ from counterleaf.question.margin import read_margin
 from counterleaf.question.posing import Basis
 from counterleaf.question.query import Options, Query, known_options
 from counterleaf.question.question import Question, ask
-from counterleaf.search.ensembles.forest import targets_of
-from counterleaf.search.prepared import RecentValues, Source
+from counterleaf.search.forest import targets_of
+from counterleaf.search.targets import RecentValues, Source
 from counterleaf.table.features import Feature
 from counterleaf.table.infer import Spreads
 from counterleaf.table.row_types import typical_rows

@@ -14,7 +14,7 @@ from counterleaf.batch.solving import Solver
 from counterleaf.model.adapter import ModelAdapter
 from counterleaf.question.query import Query, known_options
 from counterleaf.question.question import Question, ask
-from counterleaf.search.prepared import Source
+from counterleaf.search.targets import Source
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 

@@ -21,9 +21,7 @@ from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.posing import GUARDS, Basis
 from counterleaf.question.query import Query, wanted
 from counterleaf.search.conflict import smallest_conflict
-from counterleaf.search.prepared import Source
-from counterleaf.search.rounds import Solved, solve
-from counterleaf.search.targets import Targets
+from counterleaf.search.targets import Solved, Source, Targets
 from counterleaf.strict_json import plain
 from counterleaf.table.frames import copy_of
 
@@ -67,10 +65,12 @@ class Answering:
     ) -> tuple[Explanation, Any]:
         """Return the explanation, and the core's answer; ``last`` is that with a smaller margin, from which it continues."""
         until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
-        certificate, decision = self._solve(source, query, until, keep, last)
+        certificate, decision = self._targets.solve(source, query, until, keep=keep, earlier=last)
         unlimited = query.time_limit is None and query.max_nodes is None
         if last is not None and certificate.status is Status.LIMIT and unlimited:
-            certificate, decision = self._solve(source, query, until, keep, None)  # the warm start, not a limit, stopped it
+            certificate, decision = self._targets.solve(
+                source, query, until, keep=keep
+            )  # the warm start, not a limit, stopped it
         is_empty = certificate.status is Status.INFEASIBLE and explain_conflict
         conflict = self._conflict(source, query, until) if is_empty else ()
         solved = self._confirmed(row, source, query, until, (certificate, decision))
@@ -82,7 +82,7 @@ class Answering:
         for guard in GUARDS if self._targets.may_round(solved[1]) else ():
             if all(solved[1].confirms(solved[0].findings.points, predicted[1])) or time.perf_counter() >= until:
                 break
-            again = self._solve(source, query, until, False, None, guard)
+            again = self._targets.solve(source, query, until, guard=guard)
             if len(again[0].findings.leaves):
                 solved, predicted = again, self._predicted(row, source, again)
         return solved, predicted
@@ -99,10 +99,6 @@ class Answering:
         own = said[0] if output < 0 else self._adapter.predictions(points[:1], [row])[0]
         return rows, said[1:], said_or(own, label)
 
-    def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0) -> Solved:
-        """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
-        return solve(self._targets, source, query, until, keep=keep, earlier=earlier, guard=guard)
-
     def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
         """Return a smallest set of the query's constraints that no row satisfies."""
 
@@ -112,7 +108,7 @@ class Answering:
             try:
                 if has_ended(until):
                     return True
-                found = self._solve(source, part, until, False, None)[0]
+                found = self._targets.solve(source, part, until)[0]
             except CounterleafError:
                 return True
             if found.status is Status.INFEASIBLE:

@@ -16,7 +16,7 @@ from counterleaf.proof.certificate import Status
 from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Among, Support
 from counterleaf.question.query import Probability, Value, classes_in_words
-from counterleaf.search.ensembles.watching import share_above
+from counterleaf.search.watching import share_above
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
 from counterleaf.table.words.values import label_of, shown
 from counterleaf.types import Array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from counterleaf.batch.solving import Solver
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Status
-from counterleaf.search.rounds import Solved
+from counterleaf.search.targets import Solved
 from counterleaf.table.output import INVALID, STATUSES, Order
 from counterleaf.table.rows import TableRows
 
@@ -74,106 +74,45 @@ def run_query(
     columns: Columns,
     how: tuple[int | None, bool],
 ) -> Any:
-    """Answer a query about many rows in the way that fits it.
+    """Answer a query about many rows, with the solver that ``make`` makes for rows, and return one frame.
 
-    Parameters
-    ----------
-    make : callable
-        From rows to the solver of the query about them.
-    rows : TableRows
-        The rows.
-    explain : callable
-        From a row to its explanation.
-    columns : Columns
-        What is written.
-    how : tuple
-        The number of rows that are solved at a time, None for as many as fit, and whether a progress bar may be shown.
-
-    Returns
-    -------
-    DataFrame
-        One line per answer.
+    ``how`` is the number of rows that are solved at a time, None for as many as fit, and whether a progress bar may be shown.
     """
     solver, (chunk_size, progress) = make(rows), how
     if solver.query.count == 1:
         return run(Batch(solver, columns), chunk_size, progress)
-    if solver.in_threads:
-        return run_ensemble(solver, make, columns, progress)
-    return run_alternatives(solver, explain, make, columns, progress)
+    every = slice(0, rows.n)
+    solved = solver.solved_alone(range(rows.n), rows.codes(every)) if solver.in_threads else explained(rows, explain)
+    return run_alternatives(solver, solved, make, columns, progress)
+
+
+def explained(rows: TableRows, explain: Callable[[Any], Explanation]) -> Iterator[Solved | CounterleafError]:
+    """Yield what is found for each row, or why it cannot be explained."""
+    for k in range(rows.n):
+        try:
+            answer = explain(rows.one(k))
+        except CounterleafError as error:
+            yield error
+        else:
+            yield answer.certificate, answer.decision
 
 
 def run_alternatives(
     solver: Solver,
-    explain: Callable[[Any], Explanation],
+    solved: Iterator[Solved | CounterleafError],
     again: Callable[[TableRows], Solver],
     columns: Columns,
     progress: bool,
 ) -> Any:
-    """Explain the rows one by one and return one frame.
-
-    Parameters
-    ----------
-    solver : Solver
-        The question and the rows.
-    explain : callable
-        From a row to its explanation.
-    again : callable
-        From other rows to the same question about them.
-    columns : Columns
-        What is written.
-    progress : bool
-        Whether a progress bar may be shown.
-
-    Returns
-    -------
-    DataFrame
-        One line per answer.
-    """
+    """Return one frame of what was found for each row; ``again`` makes the solver of the same question about other rows."""
     rows, lines = solver.rows, Lines(solver, columns.short or columns.words)
     with shown(rows.n, progress) as advance:
-        for k in range(rows.n):
-            try:
-                answer = explain(rows.one(k))
-                lines.add(k, (answer.certificate, answer.decision))
-            except CounterleafError as error:
-                lines.add_problem(k, str(error))
-            advance(1)
-    return _written(solver, lines, again, columns)
-
-
-def run_ensemble(solver: Solver, again: Callable[[TableRows], Solver], columns: Columns, progress: bool) -> Any:
-    """Find several answers for rows of an ensemble, several rows at a time, and return one frame.
-
-    Parameters
-    ----------
-    solver : Solver
-        The question and the rows.
-    again : callable
-        From other rows to the same question about them.
-    columns : Columns
-        What is written.
-    progress : bool
-        Whether a progress bar may be shown.
-
-    Returns
-    -------
-    DataFrame
-        One line per answer.
-    """
-    lines, n = Lines(solver, columns.short or columns.words), solver.rows.n
-    with shown(n, progress) as advance:
-        for k, found in enumerate(solver.solved_alone(range(n), solver.rows.codes(slice(0, n)))):
+        for k, found in enumerate(solved):
             if isinstance(found, CounterleafError):
                 lines.add_problem(k, str(found))
             else:
                 lines.add(k, found)
             advance(1)
-    return _written(solver, lines, again, columns)
-
-
-def _written(solver: Solver, lines: Lines, again: Callable[[TableRows], Solver], columns: Columns) -> Any:
-    """Return the frame of all lines; with at most one answer per row, it has no ranks."""
-    rows = solver.rows
     order = Order(np.array(lines.rows, np.int64), np.array(lines.ranks, np.int64)) if solver.query.count != 1 else None
     if not rows.n:
         return run(Batch(solver, columns), None, False, order)

@@ -62,23 +62,18 @@ class AxisAlignedTree:
     def nearest(self, codes: Array, least: Array, lower: Array, upper: Array, limit: float, *, threads: int = 1) -> Outcomes:
         """Return the cheapest target leaf of every row within the bounds, for a ``plain`` tree; others remain UNANSWERED.
 
-        ``least`` is the least class cost below each node, one line per target. If it has several lines, a row's line is the
-        class of the leaf that the row is in.
+        ``least`` is the least class cost below each node, one line per target: of several, that of the row's own class counts.
         """
-        return _outcomes(self.core.nearest(codes, least, lower, upper, limit, threads, current()))
+        return _outcomes(*self.core.nearest(codes, least, lower, upper, limit, threads, current()))
 
     def cheapest(
         self, codes: Array, least: Array, lines: Array, lower: Array, upper: Array, limit: float, *, threads: int = 1
     ) -> Outcomes:
-        """Return the cheapest target leaf of every row, within bounds for all or one pair each.
-
-        ``lines`` are the rows' lines of ``least``.
-        """
-        return _outcomes(self.core.cheapest(codes, least, lines, lower, upper, limit, threads, current()))
+        """Return the cheapest target leaf of every row, within bounds for all or for each; ``lines`` are those of ``least``."""
+        return _outcomes(*self.core.cheapest(codes, least, lines, lower, upper, limit, threads, current()))
 
 
-def _outcomes(found: tuple[Array, Array, Array, Array]) -> Outcomes:
-    outcome, leaves, costs, points = found
+def _outcomes(outcome: Array, leaves: Array, costs: Array, points: Array) -> Outcomes:
     return Outcomes(outcome, leaves, costs, costs.copy(), points)  # the costs are proved, so they are the bounds
 
 

@@ -20,7 +20,7 @@ from counterleaf.errors import CounterleafError, brief, check_flag, whole
 from counterleaf.model.decision import Range
 from counterleaf.proof.certificate import Status
 from counterleaf.question.posing import GUARDS
-from counterleaf.search.rounds import Solved
+from counterleaf.search.targets import Solved
 from counterleaf.table.arrow.output import answer_batch
 from counterleaf.table.arrow.rows import ArrowRows
 from counterleaf.table.output import COLUMNS, SHARE, STATUSES, Order, Results, results_frame

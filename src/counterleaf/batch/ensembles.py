@@ -22,11 +22,9 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.ensembles.certificate import score_target
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
-from counterleaf.search.ensembles.forest import EnsembleTargets
-from counterleaf.search.ensembles.watching import unwatched
-from counterleaf.search.rounds import Solved
-from counterleaf.search.targets import Targets
-from counterleaf.search.tree import TreeTargets
+from counterleaf.search.forest import EnsembleTargets
+from counterleaf.search.targets import AnyDecision, Solved, Targets
+from counterleaf.search.watching import unwatched
 from counterleaf.table.features import Numeric
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
@@ -36,30 +34,17 @@ _AHEAD = 4  # rows per thread that are handed out before their answers are read
 
 
 class EnsembleSolver(Solver):
-    """One query about many rows of an ensemble, with the methods of ``Solver``."""
+    """One query about many rows of an ensemble."""
 
     in_threads, words_by_proof = True, True
     alone, digits_by_proof = True, True
     targets: EnsembleTargets
     model: Ensemble
     decision: ScoreDecision
+    _last: tuple[Array, Array] = np.empty((0, 0)), np.empty((0, 0))  # rows and their scores
 
-    def __init__(
-        self,
-        targets: EnsembleTargets,
-        adapter: ModelAdapter,
-        rows: TableRows,
-        query: Query,
-        threads: int,
-        parts: Parts | None = None,
-    ) -> None:
-        super().__init__(targets, adapter, rows, query, threads, parts)
-        targets.refuse(query)
-        self._last: tuple[Array, Array] = np.empty((0, 0)), np.empty((0, 0))  # rows and their scores
-
-    def _decide(self, goals: list[Goal]) -> None:
-        decisions = [self.targets.decision(goal, self.query.support) for goal in goals]
-        self.decision, self.class_costs = decisions[0], [decision.target for decision in decisions]
+    def _decided(self, goals: list[Goal]) -> list[AnyDecision]:
+        return [self.targets.decision(goal, self.query.support) for goal in goals]
 
     def found(self, codes: Array) -> Outcomes:
         """Return the rows that need no change as their own answers; the others remain UNANSWERED, for a search each."""
@@ -75,8 +60,8 @@ class EnsembleSolver(Solver):
     def _prices_of_staying(self, codes: Array) -> Array:
         """Return the class price of each row that is its own cheapest answer, infinity for all other rows.
 
-        It is its own answer if no change earns anything, the row obeys the constraints, and its scores reach the cheapest class
-        of the target. A search finds the same answer: it starts from the row, and only a cheaper one replaces it.
+        No change earns anything, the row obeys the constraints, and its scores reach the cheapest class of the target. A search
+        finds the same answer: it starts from the row, and only a cheaper one replaces it.
         """
         out = np.full(len(codes), np.inf)
         lines = np.flatnonzero(self.fit(codes)) if self._may_stay else np.empty(0, np.int64)
@@ -228,7 +213,5 @@ def make_solver(
     targets: Targets, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
 ) -> Solver:
     """Return the solver of one query about many rows, see ``Solver``."""
-    if isinstance(targets, EnsembleTargets):
-        return EnsembleSolver(targets, adapter, rows, query, threads, parts)
-    assert isinstance(targets, TreeTargets)
-    return TreeSolver(targets, adapter, rows, query, threads, parts)
+    kind = EnsembleSolver if isinstance(targets, EnsembleTargets) else TreeSolver
+    return kind(targets, adapter, rows, query, threads, parts)

@@ -20,7 +20,7 @@ from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
-from counterleaf.model.decision import Decision, Goal, Reached
+from counterleaf.model.decision import Decision, Goal
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Answer
@@ -28,9 +28,7 @@ from counterleaf.question.constraints.cases import cases
 from counterleaf.question.constraints.kinds import Limit
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
-from counterleaf.search.prepared import RecentValues
-from counterleaf.search.rounds import Solved, solve
-from counterleaf.search.targets import Targets
+from counterleaf.search.targets import AnyDecision, RecentValues, Solved, Targets
 from counterleaf.search.tree import TreeTarget, TreeTargets
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.rows import TableRows
@@ -42,17 +40,13 @@ Parts = Callable[[tuple[str, ...]], Any]  # from the names of missing numbers to
 
 
 class Solver(ABC):
-    """One query about many rows.
-
-    Rows with the same missing numbers have a solver of their own, made by ``parts``.
-    """
+    """One query about many rows; those with the same missing numbers have a solver of their own, made by ``parts``."""
 
     in_threads: ClassVar[bool]  # whether rows that are solved alone are solved several at a time
     words_by_proof: ClassVar[bool]  # whether words are put with the digits that the proof of each answer allows
     targets: Targets
     model: Tree | Ensemble
-    decision: Reached  # what is decided for the first target
-    class_costs: list[dict[int, float]]  # the classes to reach, with their costs; one per class of the row without a target
+    decision: AnyDecision  # what is decided for the first target
 
     def __init__(
         self, targets: Targets, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
@@ -61,7 +55,11 @@ class Solver(ABC):
         self.parts, self._made = None if adapter.routes is None else parts, RecentValues()
         self.schema, self.model = targets.schema, adapter.tree
         by_class = query.target is None and not self.model.is_regression
-        self._decide([targets.goal(query, source) for source in (range(len(self.model.classes)) if by_class else (0,))])
+        goals = [targets.goal(query, source) for source in (range(len(self.model.classes)) if by_class else (0,))]
+        self.decisions = self._decided(goals)
+        self.decision = self.decisions[0]
+        # the classes to reach, with their costs; one per class of the row without a target
+        self.class_costs = [decision.target for decision in self.decisions]
         split = cases(query.constraints, self.schema, singly=targets.splits_implications)
         limits = [lower_constraints(case, self.schema, self._neutral()) for case in split]  # finds mistakes before the work
         self.cases, self.is_split, self.constraints, self.limits = split, len(split) > 1, split[0], limits[0]
@@ -69,10 +67,11 @@ class Solver(ABC):
         numbers = [isinstance(feature, Numeric) for feature in self.schema]
         self._may_be_missing = np.array(numbers) & (self.parts is not None)
         self.leaves_out = self.parts is not None and adapter.leaves_out
+        targets.refuse(query)
 
     @abstractmethod
-    def _decide(self, goals: list[Goal]) -> None:
-        """Set what is decided for each target."""
+    def _decided(self, goals: list[Goal]) -> list[AnyDecision]:
+        """Return what is decided for each target."""
 
     @property
     def chunk(self) -> int:
@@ -92,7 +91,7 @@ class Solver(ABC):
     @functools.cached_property
     def may_round(self) -> bool:
         """Whether the model may refute an answer to one of the targets, see ``Targets``."""
-        return self.targets.may_round(self.decision)
+        return any(map(self.targets.may_round, self.decisions))
 
     @abstractmethod
     def found(self, codes: Array) -> Outcomes:
@@ -178,9 +177,9 @@ class Solver(ABC):
             yield self, np.flatnonzero(left)
 
     def source_labels(self, codes: Array, lines: Array) -> Array:
-        """Return the place of the class of each row, or its value for regression; -1 or NaN for rows that are invalid.
+        """Return the place of the class of each row, or its value for regression, as the model itself says it of the table.
 
-        A pipeline, or a model with a ``predict`` of its own, says it of the rows of the table at ``lines``.
+        It is -1 or NaN for rows that are invalid.
         """
         known = self._labels_of_tree(codes)
         if not self.adapter.labels_sources or not len(lines):
@@ -227,7 +226,7 @@ class Solver(ABC):
     def certified(self, row: Any, guard: float = 0.0) -> Solved:
         """Solve one row as ``explain`` does."""
         until = math.inf if self.query.time_limit is None else time.perf_counter() + self.query.time_limit
-        return solve(self.targets, self.targets.locate(row), self.query, until, guard=guard)
+        return self.targets.solve(self.targets.locate(row), self.query, until, guard=guard)
 
     def sources(self, codes: Array) -> Array:
         """Return the rows as variables, with zeros in place of invalid rows."""
@@ -256,33 +255,21 @@ class TreeSolver(Solver):
     model: Tree
     decision: Decision
 
-    def __init__(
-        self,
-        targets: TreeTargets,
-        adapter: ModelAdapter,
-        rows: TableRows,
-        query: Query,
-        threads: int,
-        parts: Parts | None = None,
-    ) -> None:
-        super().__init__(targets, adapter, rows, query, threads, parts)
-        self.axis_aligned = self._axis_aligned()
-        # the least class cost below each node, one line per target
-        alike = self.each[: 1 if self.apart else None]
-        below = [one.search.target(one.decision.target, query.margin).nodes["below"] for one in alike]
-        self.least = np.stack(below)
-
-    def _decide(self, goals: list[Goal]) -> None:
+    def _decided(self, goals: list[Goal]) -> list[AnyDecision]:
         self.each = [self.targets.at(goal, support=self.query.support) for goal in goals]
-        self.search, self.decision = self.each[0].search, self.each[0].decision
+        self.search = self.each[0].search
         self.apart = any(target.search is not self.search for target in self.each)  # the targets have trees of their own
-        self.class_costs = [target.decision.target for target in self.each]
+        return [target.decision for target in self.each]
 
-    def _axis_aligned(self) -> AxisAlignedTree | None:
-        """Return the prepared tree if it is axis-aligned and only single features are limited, else None.
+    @functools.cached_property
+    def least(self) -> Array:
+        """The least class cost below each node, one line per target."""
+        alike = self.each[: 1 if self.apart else None]
+        return np.stack([one.search.target(one.decision.target, self.query.margin).nodes["below"] for one in alike])
 
-        A limit on nodes needs the search, which alone counts them.
-        """
+    @functools.cached_property
+    def axis_aligned(self) -> AxisAlignedTree | None:
+        """The prepared tree if it is axis-aligned and only single features are limited; max_nodes needs the search."""
         limits, prices = self.limits, self.query.prices
         if (
             self.apart
@@ -349,7 +336,7 @@ class TreeSolver(Solver):
         target = self.each[int(self.lines_of(source.vector[None])[0])]
         problem, leaf = target.problem_of(source, self.query), target.decision.tree.leaf_of(row)
         cost = float(problem.cost_of(row[None])[0] + problem.question.nodes["below"][leaf])
-        return shorten_one(self.schema, problem, Answer(leaf, row, cost, cost))
+        return self.schema.gather(shorten_one(self.schema, problem, Answer(leaf, row, cost, cost)))
 
     def survives(self, codes: Array, points: Array) -> Array:
         """Return which answers stay valid when their numbers are rounded as other programs do, see ``FewDigits``."""
@@ -413,11 +400,6 @@ class TreeSolver(Solver):
         if (known >= 0).all() or self.model.outputs is None:
             return np.asarray(known)
         return np.asarray(np.where(known < 0, self.model.outputs.at(leaves, sources).argmax(axis=1), known))
-
-    @functools.cached_property
-    def may_round(self) -> bool:
-        """Whether the model may refute an answer to one of the targets, see ``TreeTargets``."""
-        return any(self.targets.may_round(target.decision) for target in self.each)
 
     @property
     def digits_by_proof(self) -> bool:

@@ -22,24 +22,7 @@ class ChangeWords:
         self._new = [_Words(feature) for feature in schema]
 
     def of(self, before: Array, after: Array, differ: Array, changed: list[int], answered: Array) -> Array:
-        """Return the changes of each row.
-
-        Parameters
-        ----------
-        before, after : (n, F) array
-            The codes of the rows and of the answers.
-        differ : (n, F) array
-            Whether a feature changes.
-        changed : list of int
-            The features that change in some row.
-        answered : (n,) array
-            Whether the row has an answer.
-
-        Returns
-        -------
-        (n,) array
-            Text, empty where nothing changes; None where there is no answer.
-        """
+        """Return the changes of each row as text, None where it is not ``answered``; ``changed`` are the features that do."""
         out = np.full(len(before), "", object)
         out[~answered] = None
         listed = np.zeros(len(before), np.int64)

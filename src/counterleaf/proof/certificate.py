@@ -115,13 +115,7 @@ class Certificate:
     def __getstate__(self) -> dict[str, Any]:
         """Everything except the core's memory, which the parts replace."""
         found = replace(self.findings, points=np.array(self.findings.points), answer=None)
-        return {
-            "problem": self.problem,
-            "findings": found,
-            "pool": self.pool,
-            "stored_parts": self.parts(),
-            "decision": self.decision,
-        }
+        return {**vars(self), "findings": found, "stored_parts": self.parts()}
 
     @property
     def status(self) -> Status:
@@ -208,17 +202,8 @@ class Certificate:
         """
         return True
 
-    def statement(self) -> tuple[Any, ...]:
-        """The parts of the question that concern the model: the target leaves, or the model and the goal.
-
-        A tree that was made from one with leaves that compute has its own tangents in every search, so the goal is named
-        instead.
-
-        Returns
-        -------
-        tuple
-            Arrays, texts and lists.
-        """
+    def _statement(self) -> tuple[Any, ...]:
+        """The target leaves; of a tree made from one with leaves that compute, which has other tangents, the model and goal."""
         if self.decision is None:
             return (self.problem.question.nodes,)
         tree, outputs = self.decision.model, self.decision.model.outputs
@@ -290,24 +275,12 @@ class Certificate:
         changed = int((answer.row != self.problem.source).sum())
         return (changed + 8) * 2 * ROUNDING * self.problem.size_of(answer.row, answer.leaf, terms=True)
 
-    def allowed(self, answer: Answer, place: Place) -> float:
+    def _allowed(self, answer: Answer, place: Place) -> float:
         """The most by which an optimal answer may exceed its bound: GAP of its cost, plus the cost of rounding at its faces.
 
         An answer stays away from each face by the rounding of the face's sum, or by the guard if the model sums in its own
         order, and the float next to the best number may be as far away. Only the first guard counts: an answer that needs a
         larger one is not optimal if it costs more. It is 0 if the region has no faces: then the answer meets its bound exactly.
-
-        Parameters
-        ----------
-        answer : Answer
-            The answer.
-        place : Place
-            The part of the proof whose region contains it.
-
-        Returns
-        -------
-        float
-            The most that its cost may exceed its bound.
         """
         if not place.region.faces and self.problem.question.matrix is None:
             return 0.0
@@ -329,7 +302,7 @@ class Certificate:
         if self.status is Status.OPTIMAL:
             for answer in answers:
                 around = [p for p in places if p.part.node == answer.leaf and p.holds(answer.row)]
-                room = max((self.allowed(answer, place) for place in around), default=-math.inf)
+                room = max((self._allowed(answer, place) for place in around), default=-math.inf)
                 if not answer.cost - answer.bound <= room:
                     return False
             floor = max(floor, answer.cost - room - self._digits(answer))  # of the most expensive one, which is last

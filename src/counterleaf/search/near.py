@@ -35,13 +35,7 @@ _NONE = np.empty(0)
 
 
 def check_question(near: Near, query: Query, schema: Schema, plain: bool, oblique: bool) -> None:
-    """Refuse what the search for rows near the data does not support.
-
-    Raises
-    ------
-    CounterleafError
-        If the tree, the cost or another part of the question does not fit.
-    """
+    """Refuse what the search for rows near the data does not support."""
     reason = ""
     others = [one for one in query.constraints if not isinstance(one, (Limit, Choice, Support)) and one is not near]
     if others:

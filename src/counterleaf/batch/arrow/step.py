@@ -142,18 +142,7 @@ class ArrowStep:
         return self._answered(batch)
 
     def explain(self, row: Any) -> Any:
-        """Return the explanation of one row, with its proof.
-
-        Parameters
-        ----------
-        row : dict
-            The row.
-
-        Returns
-        -------
-        Explanation
-            The answer of ``Explainer.explain`` to the same query.
-        """
+        """Return the explanation of one row, a dict, with its proof."""
         return self.explainer.explain(row, self.question)
 
     @property
@@ -162,33 +151,14 @@ class ArrowStep:
         return self.question.time_limit is not None or self.question.max_nodes is not None
 
     def write(self, batch: pa.RecordBatch, explanations: Iterable[Any]) -> pa.RecordBatch:
-        """Return the answers for the rows of a batch as explanations have them, without another search.
-
-        Parameters
-        ----------
-        batch : pyarrow.RecordBatch
-            The rows.
-        explanations : iterable
-            The explanation of each row, or the CounterleafError that says why there is none.
-
-        Returns
-        -------
-        pyarrow.RecordBatch
-            One line per row, with the columns of ``schema``.
-        """
-        found = iter(explanations)
-
-        def explain(row: Any) -> Any:
-            one = next(found)
-            if isinstance(one, CounterleafError):
-                raise one
-            return one
+        """Return the answers for the rows of a batch as explanations, or errors in their place, have them, without a search."""
 
         def solver(rows: Any) -> Any:
             return self.explainer._solver(rows, self._query, self._threads)
 
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
-        return self._with_kept(batch, run_alternatives(solver(rows), explain, solver, self._columns, False))
+        found = (one if isinstance(one, CounterleafError) else (one.certificate, one.decision) for one in explanations)
+        return self._with_kept(batch, run_alternatives(solver(rows), found, solver, self._columns, False))
 
     def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = ArrowRows(batch, self.explainer.schema, self.answers)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterleaf import _core
 from counterleaf.model.cuts import cuts
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
@@ -19,23 +18,9 @@ from counterleaf.types import Array
 def cell_forest(
     ensemble: Ensemble, variables: Variables, margin: Margin = 0.0, leaves_out: frozenset[int] = frozenset()
 ) -> CellForest:
-    """Cut the variables of an ensemble into cells.
+    """Cut the variables of an ensemble into cells, with distances by feature that rows keep from every split on their way.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The trees over the variables of a schema.
-    variables : Variables
-        The groups of the schema.
-    margin : float or tuple of float, default=0.0
-        Distances by feature that rows keep from every split on their way; a single number is about scores, not about splits.
-    leaves_out : frozenset of int, optional
-        The leaves that do not count.
-
-    Returns
-    -------
-    CellForest
-        The trees over cells.
+    A margin of one number is about scores, not about splits. The leaves in ``leaves_out`` do not count.
     """
     firsts, grouped = _coordinates(variables)
     splits = _Splits(ensemble, variables, margin, firsts)
@@ -120,15 +105,6 @@ def _cells(tree: Tree, variables: Variables, splits: _Splits, firsts: Array, gro
             here = np.searchsorted(out.edges[-1], side)
             cut[mine] = np.where(side == np.inf, out.counts[j] - 1, np.where(side == -np.inf, -1, here))
     return out
-
-
-def core_forest(forest: CellForest) -> _core.Forest:
-    """The trees as the core reads them."""
-    nodes = np.ascontiguousarray(np.stack([forest.coordinate, forest.cut, forest.left, forest.right]), np.int64)
-    subsets = forest.subset_start, forest.subset.astype(np.uint8)
-    sums = forest.start, forest.output, forest.narrow, forest.late, forest.divisor
-    value = np.ascontiguousarray(forest.value)
-    return _core.Forest(forest.first_cell, forest.grouped.astype(np.uint8), forest.roots, nodes, subsets, value, sums)
 
 
 def _margins(ensemble: Ensemble, variables: Variables, margin: Margin) -> float | Array:

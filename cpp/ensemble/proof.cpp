@@ -1,4 +1,4 @@
-#include "forest/proof.hpp"
+#include "ensemble/proof.hpp"
 
 #include <cmath>
 

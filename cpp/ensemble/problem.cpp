@@ -1,10 +1,10 @@
-#include "ensemble/build.hpp"
+#include "ensemble/problem.hpp"
 
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "forest/partition.hpp"
+#include "ensemble/partition.hpp"
 
 namespace counterleaf::ensemble {
 namespace {

@@ -19,9 +19,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "forest/forest.hpp"
+#include "ensemble/forest.hpp"
 
 namespace counterleaf::ensemble {
 
@@ -104,5 +105,9 @@ struct Problem {
         return *std::min_element(cost.begin() + state_start[variable], cost.begin() + state_start[variable + 1]);
     }
 };
+
+/// The first problem of a search: the cells and leaves that a row cheaper than the cutoff can lie in; nothing if every row
+/// costs at least ``cutoff``.
+std::optional<Problem> build(const Question& question, double cutoff);
 
 }  // namespace counterleaf::ensemble

@@ -1,4 +1,4 @@
-#include "forest/forest.hpp"
+#include "ensemble/forest.hpp"
 
 #include <algorithm>
 

@@ -16,7 +16,6 @@ from counterleaf.model.adapter import ModelAdapter
 from counterleaf.model.decision import Goal
 from counterleaf.model.ensembles.decision import ScoreDecision, ScoreGoal
 from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import GAP, Findings, Status
 from counterleaf.proof.ensembles.certificate import EnsembleCertificate, coordinate_limits, left_for, nothing, score_target
 from counterleaf.proof.ensembles.steps import ForestProof
@@ -24,16 +23,15 @@ from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
 from counterleaf.question.cells import CellForest, CellPrices, TooCostlyError, UnboundedError, price_cells
 from counterleaf.question.constraints.kinds import MaxChanges, Near, Row
+from counterleaf.question.constraints.lowering import lower_constraints
+from counterleaf.question.posing import pose, stump
 from counterleaf.question.query import Query
 from counterleaf.question.splits import Margin
 from counterleaf.question.variables import Variables
-from counterleaf.search.ensembles.cells import cell_forest, core_forest
-from counterleaf.search.ensembles.region import region
-from counterleaf.search.ensembles.watching import watched
-from counterleaf.search.prepared import RecentValues, Source
-from counterleaf.search.search import Search
-from counterleaf.search.targets import Targets
+from counterleaf.search.cells import cell_forest
+from counterleaf.search.targets import RecentValues, Source, Targets
 from counterleaf.search.tree import TreeTargets
+from counterleaf.search.watching import watched
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -51,7 +49,7 @@ class PreparedForest:
                     f"the sums of the trees reach {forest.reach / 4.0:.2g}, too near the largest float to bound their "
                     f"rounding; divide what the model learns by a constant, and fit it again"
                 )
-        self.forest, self.core = forest, core_forest(forest)
+        self.forest, self.core = forest, _core_forest(forest)
         self._targets = RecentValues()
 
     def target(self, goal: ScoreGoal, margin: float, noise: float) -> Any:
@@ -74,6 +72,15 @@ class PreparedForest:
         return self._targets.get((goal, margin, noise), make)
 
 
+def _core_forest(forest: CellForest) -> _core.Forest:
+    """The trees as the core reads them."""
+    nodes = np.ascontiguousarray(np.stack([forest.coordinate, forest.cut, forest.left, forest.right]), np.int64)
+    subsets = forest.subset_start, forest.subset.astype(np.uint8)
+    sums = forest.start, forest.output, forest.narrow, forest.late, forest.divisor
+    value = np.ascontiguousarray(forest.value)
+    return _core.Forest(forest.first_cell, forest.grouped.astype(np.uint8), forest.roots, nodes, subsets, value, sums)
+
+
 class EnsembleTargets(Targets):
     """The searches for all targets of one ensemble."""
 
@@ -83,9 +90,6 @@ class EnsembleTargets(Targets):
         super().__init__(model, schema, rescale, counts)
         self.tree, self.variables = model, Variables.of(schema)
         self._forests = RecentValues()
-        # the question without the trees: one leaf that every row reaches
-        self._stump = Tree([-1], [-1], np.zeros((1, schema.width)), [0.0], [0])  # type: ignore[arg-type]  # lists
-        self._search = Search(self._stump, schema, 0.0)
 
     def decision(self, goal: Goal, support: int = 0) -> ScoreDecision:
         """A target, remembered for the next question."""
@@ -121,33 +125,25 @@ class EnsembleTargets(Targets):
         return np.asarray(ready.core.scores(ready.forest.cells_of(rows)))
 
     def certify(
-        self, source: Source, query: Query, budget: _core.Budget, earlier: Any = None, guard: float = 0.0, proof: bool = True
+        self, source: Source, query: Query, budget: _core.Budget, earlier: Any = None, guard: float = 0.0
     ) -> tuple[EnsembleCertificate, ScoreDecision]:
-        """Find the cheapest row for one source, with its proof.
-
-        With a ``guard``, the scores of the answer clear the target by the noise of the model. It may then cost more than its
-        bound, which is that of all rows.
-        """
+        """Find the cheapest row for one source, with its proof; with a ``guard``, one that no noise of the model refutes."""
         self.refuse(query)
         decision = self.decision(self.goal(query, source.label), query.support)
-        run = self._search.run(source, query, {0: 0.0})
-        problem = self._search.problem(run)
+        limits = lower_constraints(query.constraints, self.schema, source.vector[None])
+        bare = self._made.get(("stump", query.margin), lambda: stump(query.margin, self.variables))
+        posed = pose(bare, source.vector, query.prices, limits, query.avoided)
+        problem = Problem(bare.tree, bare.splits, lambda: posed)
         ready = self.prepared(query.margin, decision.closed)
-        if run.limits is not None and run.limits.pool is not None:
-            return self._choose(problem, ready, decision, run.limits.pool, bool(guard)), decision
-        found = _Question(self, problem, ready, decision, query).run(budget, proof)
+        if limits.pool is not None:
+            return self._choose(problem, ready, decision, limits.pool, bool(guard)), decision
+        found = _Question(self, problem, ready, decision, query).run(budget, True)
         if guard and len(found.findings.leaves):
             found = _cleared(found, _Question(self, problem, ready, decision, query, clear=True).run(budget, False))
         return found, decision
 
     def refuse(self, query: Query) -> None:
-        """Refuse what the search over ensembles does not support.
-
-        Raises
-        ------
-        CounterleafError
-            If the cost, a constraint or the number of answers does not fit.
-        """
+        """Refuse a cost, a constraint or a number of answers that the search does not support."""
         for one in query.constraints:
             if isinstance(one, Row) and len({self._feature(d) for d in one.terms(self.schema)}) > 1:
                 raise CounterleafError(
@@ -270,7 +266,7 @@ class _Question:
             bound = np.array([lower])
             findings = Findings(status, np.zeros(1, np.int64), np.array([best]), bound, row[None], lower)
         made = EnsembleCertificate(self.problem, findings, None, None, self.decision)
-        return replace(made, forest=self.ready.forest, proofs=proofs, fresh=True, region=region)
+        return replace(made, forest=self.ready.forest, proofs=proofs, fresh=True)
 
     def _row(self, cells: Array) -> Array:
         """The row of cells as variables; a number that stays missing keeps the value of the source."""

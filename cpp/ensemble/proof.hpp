@@ -8,8 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "forest/problem.hpp"
-#include "forest/question.hpp"
+#include "ensemble/problem.hpp"
 
 namespace counterleaf::ensemble {
 
