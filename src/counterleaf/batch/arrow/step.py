@@ -114,23 +114,7 @@ class ArrowStep:
         self.__init__(**state)  # type: ignore[misc]  # the state is what the constructor takes
 
     def __call__(self, batch: Any) -> Any:
-        """Return the answers for the rows of a batch.
-
-        Parameters
-        ----------
-        batch : pyarrow.RecordBatch or pyarrow.Table
-            The rows; columns that are neither features nor kept are ignored.
-
-        Returns
-        -------
-        pyarrow.RecordBatch or pyarrow.Table
-            One line per row, in the same order, with the columns of ``schema``.
-
-        Raises
-        ------
-        CounterleafError
-            If a column is missing or has a type that cannot be kept.
-        """
+        """Return the answers for the rows of a RecordBatch or a Table, one line per row, with the columns of ``schema``."""
         import pyarrow as pa
 
         if isinstance(batch, pa.Table):
