@@ -58,16 +58,8 @@ class PreparedForest:
         def make() -> _core.ForestTarget:
             t = score_target(self.forest, goal, margin, noise)
             closed = self.forest.closed.astype(np.uint8) if self.forest.closed.any() else np.empty(0, np.uint8)
-            return _core.ForestTarget(
-                self.core,
-                t.coefficients,
-                t.bias,
-                (t.room, t.noise),
-                t.winner,
-                t.margin,
-                np.ascontiguousarray(t.intervals),
-                closed,
-            )
+            rows = t.coefficients, t.bias, (t.room, t.noise), t.winner, t.margin
+            return _core.ForestTarget(self.core, *rows, np.ascontiguousarray(t.intervals), closed)
 
         return self._targets.get((goal, margin, noise), make)
 
@@ -145,7 +137,7 @@ class EnsembleTargets(Targets):
     def refuse(self, query: Query) -> None:
         """Refuse a cost, a constraint or a number of answers that the search does not support."""
         for one in query.constraints:
-            if isinstance(one, Row) and len({self._feature(d) for d in one.terms(self.schema)}) > 1:
+            if isinstance(one, Row) and len({int(self.variables.feature[d]) for d in one.terms(self.schema)}) > 1:
                 raise CounterleafError(
                     f"{one} is about several features, which ensembles do not support; use between or fix for each"
                 )
@@ -163,9 +155,6 @@ class EnsembleTargets(Targets):
             raise CounterleafError(
                 "LinearCost that earns cannot be combined with limits on changes for ensembles; use L1 or L2"
             )
-
-    def _feature(self, variable: int) -> int:
-        return int(self.variables.feature[variable])
 
     def _choose(
         self, problem: Problem, ready: PreparedForest, decision: ScoreDecision, pool: Array, clear: bool
@@ -223,7 +212,7 @@ class _Question:
 
     def run(self, budget: _core.Budget, proof: bool) -> EnsembleCertificate:
         """Search, class by class; rows of later classes must be cheaper than the best so far."""
-        forest, width = self.ready.forest, self.targets.schema.width
+        forest = self.ready.forest
         members, most = coordinate_limits(forest, self.problem.table)
         limits = np.ascontiguousarray(members, np.uint8), np.ascontiguousarray(most, np.int64)
         until = math.inf if budget.seconds is None else time.perf_counter() + budget.seconds
@@ -253,20 +242,15 @@ class _Question:
             # without a row of this class, the proof says only that none is cheaper
             is_empty = _STATUS[found.verdict] is Status.INFEASIBLE
             lower = min(lower, cheaper if is_empty else _plus(found.lower_bound, goal.cost))
-        return self._certificate(best, row, lower, stopped, tuple(proofs), width)
-
-    def _certificate(
-        self, best: float, row: Array | None, lower: float, stopped: bool, proofs: tuple[ForestProof, ...], width: int
-    ) -> EnsembleCertificate:
         status = Status.LIMIT if stopped else Status.OPTIMAL if row is not None else Status.INFEASIBLE
         if row is None:
-            findings = nothing(status, width, lower)
+            findings = nothing(status, self.targets.schema.width, lower)
         else:
             lower = min(lower, best)
             bound = np.array([lower])
             findings = Findings(status, np.zeros(1, np.int64), np.array([best]), bound, row[None], lower)
         made = EnsembleCertificate(self.problem, findings, None, None, self.decision)
-        return replace(made, forest=self.ready.forest, proofs=proofs, fresh=True)
+        return replace(made, forest=forest, proofs=tuple(proofs), fresh=True)
 
     def _row(self, cells: Array) -> Array:
         """The row of cells as variables; a number that stays missing keeps the value of the source."""

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.core.inputs import STATUS, core_engine, core_limits, core_target
 from counterleaf.core.outcomes import Outcomes
 from counterleaf.core.stopping import has_ended
 from counterleaf.errors import CounterleafError
@@ -22,7 +21,7 @@ from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import InterruptedCheckError, interruptible, obeys
 from counterleaf.question.arrays import Posed, Table
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
-from counterleaf.question.posing import TargetTree, change_arrays, pose
+from counterleaf.question.posing import TargetTree, change_arrays, clause_boxes, pose, stacked
 from counterleaf.question.query import Query
 from counterleaf.question.splits import Margin, Splits, aim, prepare
 from counterleaf.question.variables import Variables
@@ -32,6 +31,13 @@ from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 Target = dict[int, float]  # class index -> class cost
+
+_STATUS = {
+    _core.Verdict.OPTIMAL: Status.OPTIMAL,
+    _core.Verdict.INFEASIBLE: Status.INFEASIBLE,
+    _core.Verdict.LIMIT: Status.LIMIT,
+}
+_OF_TARGET = ("below", "first", "leaves")  # the fields of the nodes that depend on the target
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +100,7 @@ class Search:
 
         def make() -> PreparedTree:
             splits = prepare(self.tree, margin, self.variables, self.sums)
-            return PreparedTree(splits, core_engine(self.tree, splits, self._core_layout, self.guard))
+            return PreparedTree(splits, self._engine(splits))
 
         return self._trees.get(margin, make)
 
@@ -107,14 +113,19 @@ class Search:
 
         def make() -> PreparedTarget:
             nodes = aim(self.tree, self.splits(margin), target, self.closed)
-            return PreparedTarget(nodes, core_target(nodes))
+            return PreparedTarget(nodes, _core.Target(*(np.ascontiguousarray(nodes[name]) for name in _OF_TARGET)))
 
         return self._targets.get((margin, *target.items()), make)
 
-    @functools.cached_property
-    def _core_layout(self) -> _core.Layout:
-        v = self.variables
-        return _core.Layout(v.group, v.feature, _core.Grids(*v.grids), v.first, v.last)
+    def _engine(self, splits: Splits) -> _core.Engine:
+        """The core's engine for the tree with one margin."""
+        nodes, w, v = splits.nodes, self.tree.weights, self.variables
+        left, right, form, index = (np.ascontiguousarray(nodes[name]) for name in ("left", "right", "form", "index"))
+        arrays = left, right, form, index, np.stack([nodes["cut_left"], nodes["cut_right"]])
+        rows = _core.Rows(w.indptr, w.indices, w.data, self.tree.bias, w.shape[1])
+        layout = _core.Layout(v.group, v.feature, _core.Grids(*v.grids), v.first, v.last)
+        closed, narrow = self.tree.closed == "right", self.tree.dtype == "float32"
+        return _core.Engine(arrays, rows, layout, closed, narrow, splits.margins, self.guard)
 
     @functools.cached_property
     def _free(self) -> _core.Limits:
@@ -136,8 +147,13 @@ class Search:
         return Run(self.ready(query.margin), self.target(target, query.margin), source, query, limits, core)
 
     def core_limits(self, limits: Limits, query: Query) -> _core.Limits:
-        """The limits of a query as the core takes them."""
-        return core_limits(limits, *change_arrays(limits, query.avoided, self.variables.count))
+        """The limits of a query, about one or several sources, as the core takes them."""
+        n, width = limits.lower.shape
+        rows, equal = stacked(limits.rows)
+        members, most = change_arrays(limits, query.avoided, self.variables.count)
+        changes, clauses = _core.ChangeLimits(members.astype(np.int64), most), _core.Clauses(*clause_boxes(limits, n))
+        kept = np.empty(0, np.int64)  # lower_constraints has bounded the missing values already
+        return _core.Limits(limits.lower, limits.upper, False, kept, _core.Rows(*rows, width), equal, changes, clauses)
 
     def certify(
         self, source: Source, query: Query, target: Target, budget: _core.Budget, earlier: _core.Answer | None = None
@@ -202,9 +218,9 @@ class Search:
 
     def _certificate(self, run: Run, answer: _core.Answer, widened: bool = False) -> Certificate:
         """The claims of the core's answer with their proof."""
-        if answer.verdict not in STATUS:
+        if answer.verdict not in _STATUS:
             self._check_bounded(answer.runaway)
-        status = STATUS[answer.verdict]
+        status = _STATUS[answer.verdict]
         found = answer.leaves, answer.costs, answer.bounds, answer.points, answer.lower_bound, answer
         return Certificate(self.problem(run, widened), Findings(status, *found))
 
