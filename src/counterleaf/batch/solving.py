@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.batch.axis_aligned import AxisAlignedTree, axis_aligned_tree
+from counterleaf.batch.axis_aligned import boxes_of
 from counterleaf.batch.few_digits import FewDigits, shorten_one, steps
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current
@@ -268,7 +268,7 @@ class TreeSolver(Solver):
         return np.stack([one.search.target(one.decision.target, self.query.margin).nodes["below"] for one in alike])
 
     @functools.cached_property
-    def axis_aligned(self) -> AxisAlignedTree | None:
+    def axis_aligned(self) -> _core.Boxes | None:
         """The prepared tree if it is axis-aligned and only single features are limited; max_nodes needs the search."""
         limits, prices = self.limits, self.query.prices
         if (
@@ -287,7 +287,7 @@ class TreeSolver(Solver):
         if prices.coupling is not None or prices.runs or any((table < 0).any() for table in prices.moves):
             return None
         oblique = self.search.splits(self.query.margin).oblique
-        return None if oblique else axis_aligned_tree(self.search, prices, self.query.margin)
+        return None if oblique else boxes_of(self.search, prices, self.query.margin)
 
     @functools.cached_property
     def _depends_on_row(self) -> bool:
@@ -357,29 +357,33 @@ class TreeSolver(Solver):
         origin = self.adapter.origin
         return leaves if origin is None else np.asarray(np.where(leaves >= 0, origin[leaves], -1))
 
-    def _by_boxes(self, codes: Array, tree: AxisAlignedTree) -> Outcomes:
+    def _by_boxes(self, codes: Array, tree: _core.Boxes) -> Outcomes:
         """Solve all rows within shared bounds, then again those that need other bounds."""
         if self._depends_on_row:
             return self._by_box_per_row(codes, tree)
         shared = self.limits.lower, self.limits.upper
         if tree.plain:
-            found = tree.nearest(codes, self.least, *shared, self.limit, threads=self.threads)
+            found = _exact(*tree.nearest(codes, self.least, *shared, self.limit, self.threads, current()))
             apart = found.outcome == Outcome.UNANSWERED  # outside the bounds, or with a missing value
         else:
-            found = tree.cheapest(codes, self.least, self._target_lines(codes), *shared, self.limit, threads=self.threads)
+            found = self._cheapest(codes, tree, *shared)
             apart = self._widens(codes)
         lines = np.flatnonzero(apart)
         if len(lines):
             put(found, lines, self._by_box_per_row(codes[lines], tree))
         return found
 
-    def _by_box_per_row(self, codes: Array, tree: AxisAlignedTree) -> Outcomes:
+    def _by_box_per_row(self, codes: Array, tree: _core.Boxes) -> Outcomes:
         """Solve each row within its own limits."""
         limits = self.limits_of(self.sources(codes))
         if limits is None:
             return unsolved(codes)
-        bounds = limits.lower, limits.upper
-        return tree.cheapest(codes, self.least, self._target_lines(codes), *bounds, self.limit, threads=self.threads)
+        return self._cheapest(codes, tree, limits.lower, limits.upper)
+
+    def _cheapest(self, codes: Array, tree: _core.Boxes, lower: Array, upper: Array) -> Outcomes:
+        """Solve each row within bounds for all of them, or for each."""
+        lines = self._target_lines(codes)
+        return _exact(*tree.cheapest(codes, self.least, lines, lower, upper, self.limit, self.threads, current()))
 
     def _widens(self, codes: Array) -> Array:
         """Return which rows lie outside the ranges seen in the data, which are widened for them."""
@@ -441,6 +445,11 @@ class TreeSolver(Solver):
         leaves = np.where(found.leaves >= 0, target.decision.origin[found.leaves], -1)
         points = self.schema.gather(found.points)
         put(out, lines, Outcomes(found.outcome, leaves, found.costs, found.bounds, points))
+
+
+def _exact(outcome: Array, leaves: Array, costs: Array, points: Array) -> Outcomes:
+    """Return outcomes whose costs are proved, so that they are the bounds."""
+    return Outcomes(outcome, leaves, costs, costs.copy(), points)
 
 
 def unsolved(codes: Array) -> Outcomes:
