@@ -96,11 +96,11 @@ class EnsembleCertificate(Certificate):
         node = forest.roots.copy()
         while len(inner := np.flatnonzero(forest.coordinate[node] >= 0)):
             at = node[inner]
-            j = forest.coordinate[at]
-            right = forest.goes_right(at, cells[j])
-            number = ~forest.grouped[j]
-            np.maximum.at(low, j[number & right], forest.cut[at][number & right] + 1)
-            np.minimum.at(high, j[number & ~right], forest.cut[at][number & ~right])
+            on = forest.coordinate[at]
+            right = forest.goes_right(at, cells[on])
+            number = ~forest.grouped[on]
+            np.maximum.at(low, on[number & right], forest.cut[at][number & right] + 1)
+            np.minimum.at(high, on[number & ~right], forest.cut[at][number & ~right])
             node[inner] = np.where(right, forest.right[at], forest.left[at])
         question = problem.question
         lower, upper = question.features.lower.copy(), question.features.upper.copy()

@@ -47,10 +47,12 @@ class ForestProof:
         """The proof that the core wrote; ``width`` is the number of rows of the target and of limits on changes."""
         f = {name: np.asarray(value) for name, value in found.items()}
         links = Links(f["link_tree"], f["link_coordinate"], f["link_pieces"], f["piece_of"])
-        steps = [f[f"step_{name}"] for name in ("node", "kind", "multipliers", "coordinate", "cells")]
-        sets = f["mu"], f["unit"], f["weights"].reshape(len(f["mu"]), width)
-        ends = np.append(f["set_links"], len(f["links"])), np.append(f["set_messages"], len(f["messages"]))
-        return cls(f["parent"], f["side"], *steps, f["cells"], *sets, *ends, f["links"], f["messages"], links)
+        same = {name: f[name] for name in ("parent", "side", "mu", "unit", "messages")}
+        steps = {name: f[f"step_{name}"] for name in ("node", "kind", "multipliers", "coordinate", "cells")}
+        more = {"marks": f["cells"], "links_used": f["links"], "weights": f["weights"].reshape(len(f["mu"]), width)}
+        more["set_links"] = np.append(f["set_links"], len(f["links"]))
+        more["set_messages"] = np.append(f["set_messages"], len(f["messages"]))
+        return cls(**same, **steps, **more, links=links)
 
     def holds(self, setting: Setting) -> bool:
         """Whether the steps prove that no row costs less than the cutoff; raises one of UNPROVABLE if they are no proof."""
