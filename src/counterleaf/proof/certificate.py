@@ -149,11 +149,6 @@ class Certificate:
         ----------
         k : int
             The place of the answer.
-
-        Returns
-        -------
-        Certificate
-            This certificate.
         """
         return self
 
@@ -167,13 +162,7 @@ class Certificate:
         )
 
     def parts(self) -> dict[int, Part | Fork]:
-        """The parts of the proof by tree node.
-
-        Returns
-        -------
-        dict
-            From node to ``Part``, or to the ``Fork`` of a leaf that the search divided further.
-        """
+        """The parts of the proof by tree node."""
         answer = self.findings.answer
         if answer is None or self.stored_parts is not None:
             return self.stored_parts or {}
@@ -194,11 +183,6 @@ class Certificate:
         ----------
         row : array of shape (n_variables,)
             A row of the problem.
-
-        Returns
-        -------
-        bool
-            True for most proofs.
         """
         return True
 
@@ -218,11 +202,6 @@ class Certificate:
         ----------
         k : int
             The place of the answer among those of this certificate.
-
-        Returns
-        -------
-        tuple of Problem and Answer
-            The problem itself, unless only a part of it is safe.
         """
         return self.problem, self.answers[k]
 
@@ -324,13 +303,7 @@ class Certificate:
 
     @np.errstate(all="ignore")
     def weakened(self) -> Certificate:
-        """The same answers with status "limit" and with the bounds that the parts prove.
-
-        Returns
-        -------
-        Certificate
-            One that ``check`` accepts.
-        """
+        """The same answers with status "limit" and with the bounds that the parts prove."""
         bounds: dict[int, float] = {}
         enough = float(self.findings.costs.min(initial=math.inf))
         for place in Walk(self.problem, self.parts()).places():
@@ -345,13 +318,7 @@ class Certificate:
 
     @np.errstate(all="ignore")
     def unchecked(self) -> Certificate:
-        """The same answers with status "limit" and with the bound that the question's box proves, without the search's parts.
-
-        Returns
-        -------
-        Certificate
-            One that ``check`` accepts at once.
-        """
+        """The same answers with status "limit" and with the bound that the question's box proves, without the search's parts."""
         q, found = self.problem.question, self.findings
         tangent = np.zeros(0 if q.matrix is None else len(self.problem.source))
         whole: dict[int, Part | Fork] = {0: Part(0, np.zeros(len(self.problem.limits)), False, tangent)}

@@ -150,7 +150,7 @@ class Targets(ABC):
 
     def label(self, source: Source, decision: AnyDecision) -> Any:
         """The class of a source, or its value for regression."""
-        return decision.labels(source.vector[None])[0] if self._model.is_regression else self._labels[source.label]
+        return self._labels[source.label] if self._labels else decision.labels(source.vector[None])[0]
 
     def refuse(self, query: Query) -> None:  # noqa: B027  # most searches support every question
         """Refuse a cost, a constraint or a number of answers that the search does not support."""
