@@ -318,7 +318,7 @@ class Certificate:
 
     @np.errstate(all="ignore")
     def unchecked(self) -> Certificate:
-        """The same answers with status "limit" and with the bound that the question's box proves, without the search's parts."""
+        """The same answers with status "limit" and with the bound that the question's box proves, without the parts."""
         q, found = self.problem.question, self.findings
         tangent = np.zeros(0 if q.matrix is None else len(self.problem.source))
         whole: dict[int, Part | Fork] = {0: Part(0, np.zeros(len(self.problem.limits)), False, tangent)}
