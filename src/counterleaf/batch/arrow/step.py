@@ -41,19 +41,6 @@ def known(call: str, options: Any) -> Any:
 class ArrowStep:
     """A query as a function from a batch of rows to a batch of answers; made by ``Explainer.arrow``.
 
-    Parameters
-    ----------
-    explainer : Explainer
-        The model and the features.
-    question : Question
-        The question.
-    keep : pyarrow.Schema or None
-        The columns of the rows that are passed on.
-    words : bool
-        Whether the answers have the column ``changed``.
-    n_jobs : int or None
-        The number of threads.
-
     Attributes
     ----------
     schema : pyarrow.Schema
