@@ -41,9 +41,7 @@ class Lines:
         leaves = part.model_leaves(np.array([leaf_of(certificate, decision, rank) for rank in range(len(found.leaves))]))
         for rank, (leaf, cost, bound) in enumerate(zip(leaves, found.costs, found.bounds, strict=True)):
             exact = part.schema.gather(found.points[rank])
-            short = exact
-            if self._short and certificate.pool is None:
-                short = shorten_answer(part.schema, certificate, rank)
+            short = shorten_answer(part.schema, certificate, rank) if self._short else exact
             self._add(k, rank + 1, (status, Outcome.FOUND, leaf, cost, bound, exact, short))
 
     def add_problem(self, k: int, problem: str) -> None:

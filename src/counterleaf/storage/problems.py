@@ -104,11 +104,6 @@ class Poser:
         """The cost of the question."""
         return default_cost(self.ground.basis.spreads) if self.question.cost is None else self.question.cost
 
-    @property
-    def is_single(self) -> bool:
-        """Whether the question takes a single search."""
-        return len(self.cases) == 1 and not self.has_rounds
-
     def _source_class(self) -> int:
         """The place of the class of the source, -1 for regression."""
         model = self.ground.model
@@ -120,7 +115,7 @@ class Poser:
 
     def proof(self, claims: Claims) -> tuple[Certificate | Compound, AnyDecision]:
         """Return the proof that claims make, and the tree or the ensemble that it is about; refuse claims about others."""
-        if self.is_single:
+        if len(self.cases) == 1 and not self.has_rounds:
             if [len(one) for one in claims] != [1]:
                 raise MisfitError("its proof has other searches than its question takes")
             return self._certificate(claims[0][0], self.cases[0], ())
