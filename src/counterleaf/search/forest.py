@@ -29,7 +29,7 @@ from counterleaf.question.query import Query
 from counterleaf.question.splits import Margin
 from counterleaf.question.variables import Variables
 from counterleaf.search.cells import cell_forest
-from counterleaf.search.targets import RecentValues, Source, Targets
+from counterleaf.search.targets import RecentValues, Source, Targets, unbounded
 from counterleaf.search.tree import TreeTargets
 from counterleaf.search.watching import watched
 from counterleaf.table.schema import Schema
@@ -160,8 +160,8 @@ class EnsembleTargets(Targets):
         self, problem: Problem, ready: PreparedForest, decision: ScoreDecision, pool: Array, clear: bool
     ) -> EnsembleCertificate:
         """Choose the best of the rows of ``among``; with ``clear``, the best whose scores clear the noise of the model."""
-        empty = EnsembleCertificate(problem, nothing(Status.INFEASIBLE, self.schema.width, math.inf), pool, None, decision)
-        made = replace(empty, forest=ready.forest, fresh=True)
+        none = nothing(Status.INFEASIBLE, self.schema.width, math.inf)
+        made = EnsembleCertificate(problem, none, pool, None, decision, ready.forest, fresh=True)
         costs, guard = {0.0: math.inf, _cleared_by(decision): math.inf}, _cleared_by(decision) if clear else 0.0
         chosen = None
         for row in pool:
@@ -192,10 +192,9 @@ class _Question:
         query: Query,
         clear: bool = False,
     ) -> None:
-        self.targets, self.problem, self.ready, self.decision, self.query = targets, problem, ready, decision, query
-        self.noise = decision.noise
-        self.margin = 0.0 if isinstance(query.margin, tuple) else float(query.margin)
-        self.guard = _cleared_by(decision) if clear else 0.0
+        self.targets, self.problem, self.ready, self.decision = targets, problem, ready, decision
+        margin = 0.0 if isinstance(query.margin, tuple) else float(query.margin)
+        self.margin = margin + (_cleared_by(decision) if clear else 0.0)
         try:
             self.prices: CellPrices = price_cells(ready.forest, problem.question.features, problem.table)
         except TooCostlyError as error:
@@ -204,11 +203,7 @@ class _Question:
                 f"a change of feature {name!r} costs more than 1e250, which is too much to compute with; use smaller weights"
             ) from None
         except UnboundedError as error:
-            name = targets.schema.variables[error.variable]
-            raise CounterleafError(
-                f"the cost is unbounded: it keeps decreasing as feature {name!r} moves away from the source; "
-                f"bound it with between()"
-            ) from None
+            raise unbounded(targets.schema, error.variable) from None
 
     def run(self, budget: _core.Budget, proof: bool) -> EnsembleCertificate:
         """Search, class by class; rows of later classes must be cheaper than the best so far."""
@@ -219,7 +214,7 @@ class _Question:
         best, row, lower, stopped = math.inf, None, math.inf, False
         proofs: list[ForestProof] = []
         for goal in self.decision.goals:
-            target = self.ready.target(goal, self.margin + self.guard, self.noise)
+            target = self.ready.target(goal, self.margin, self.decision.noise)
             cheaper = best - _SHARE * abs(best) if best < math.inf else math.inf
             left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
             with watched() as progress:
@@ -249,8 +244,7 @@ class _Question:
             lower = min(lower, best)
             bound = np.array([lower])
             findings = Findings(status, np.zeros(1, np.int64), np.array([best]), bound, row[None], lower)
-        made = EnsembleCertificate(self.problem, findings, None, None, self.decision)
-        return replace(made, forest=forest, proofs=tuple(proofs), fresh=True)
+        return EnsembleCertificate(self.problem, findings, None, None, self.decision, forest, tuple(proofs), fresh=True)
 
     def _row(self, cells: Array) -> Array:
         """The row of cells as variables; a number that stays missing keeps the value of the source."""

@@ -14,7 +14,6 @@ import numpy as np
 from counterleaf import _core
 from counterleaf.core.outcomes import Outcomes
 from counterleaf.core.stopping import has_ended
-from counterleaf.errors import CounterleafError
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import UNPROVABLE, Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
@@ -26,7 +25,7 @@ from counterleaf.question.query import Query
 from counterleaf.question.splits import Margin, Splits, aim, prepare
 from counterleaf.question.variables import Variables
 from counterleaf.search.refine import refine, runaway
-from counterleaf.search.targets import RecentValues, Source
+from counterleaf.search.targets import RecentValues, Source, unbounded
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -187,7 +186,8 @@ class Search:
         variable = -1
         with contextlib.suppress(*UNPROVABLE):  # the parts do not tell
             variable = runaway(found)
-        self._check_bounded(variable)
+        if variable >= 0:
+            raise unbounded(self.schema, variable)
         return found.weakened()
 
     def _is_proved(self, found: Certificate) -> bool:
@@ -219,19 +219,10 @@ class Search:
     def _certificate(self, run: Run, answer: _core.Answer, widened: bool = False) -> Certificate:
         """The claims of the core's answer with their proof."""
         if answer.verdict not in _STATUS:
-            self._check_bounded(answer.runaway)
+            raise unbounded(self.schema, answer.runaway)
         status = _STATUS[answer.verdict]
         found = answer.leaves, answer.costs, answer.bounds, answer.points, answer.lower_bound, answer
         return Certificate(self.problem(run, widened), Findings(status, *found))
-
-    def _check_bounded(self, variable: int) -> None:
-        """Refuse a cost that keeps decreasing with a variable."""
-        if variable >= 0:
-            name = self.schema.variables[variable]
-            raise CounterleafError(
-                f"the cost is unbounded: it keeps decreasing as feature {name!r} moves away from the source; "
-                f"bound it with between()"
-            )
 
     def problem(self, run: Run, widened: bool = False) -> Problem:
         """The problem of a query as its proof reads it; the arrays are built when they are first read."""

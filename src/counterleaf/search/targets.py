@@ -170,6 +170,14 @@ class Targets(ABC):
         """Find the cheapest answers for one source with a single search, their proof and the decision that it is about."""
 
 
+def unbounded(schema: Schema, variable: int) -> CounterleafError:
+    """Return the error for a cost that keeps decreasing with a variable."""
+    return CounterleafError(
+        f"the cost is unbounded: it keeps decreasing as feature {schema.variables[variable]!r} moves away from the source; "
+        f"bound it with between()"
+    )
+
+
 def _budget(query: Query, until: float, keep: bool) -> _core.Budget:
     left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
     return _core.Budget(query.count, query.max_nodes, left, keep, current())
