@@ -16,8 +16,7 @@ from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current, raise_if_stopped, stoppable
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
-from counterleaf.model.decision import Goal, Range
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Goal, Range, ScoreDecision
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.ensembles.certificate import score_target
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
@@ -213,5 +212,5 @@ def make_solver(
     targets: Targets, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
 ) -> Solver:
     """Return the solver of one query about many rows, see ``Solver``."""
-    kind = EnsembleSolver if isinstance(targets, EnsembleTargets) else TreeSolver
+    kind = TreeSolver if adapter.tree.is_one_tree else EnsembleSolver
     return kind(targets, adapter, rows, query, threads, parts)

@@ -15,8 +15,7 @@ import numpy as np
 from counterleaf import _core
 from counterleaf.core.stopping import current, has_ended
 from counterleaf.errors import CounterleafError
-from counterleaf.model.decision import Decision, Goal, Range
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Decision, Goal, Range, ScoreDecision
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Status
