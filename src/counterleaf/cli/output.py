@@ -128,23 +128,16 @@ class Summary:
         self.rows: Counter[str] = Counter()
         self.answers = self.unconfirmed = 0
 
-    def add(self, result: RowResult) -> None:
-        """Count one row."""
-        answer = result.answer
+    def add(self, answer: Explanation | Front | None) -> None:
+        """Count one row: its answer, its front, whose status is that of all of it, or None if it cannot be explained."""
         if answer is None:
             self.rows[_KINDS["invalid"]] += 1
             return
-        unchanged = answer.status is Status.OPTIMAL and not answer[0].changes and answer[0].confirmed
+        best = answer[-1 if isinstance(answer, Front) else 0] if answer.status is Status.OPTIMAL else None
+        unchanged = best is not None and not best.changes and best.confirmed
         self.rows[_UNCHANGED if unchanged else _KINDS[str(answer.status)]] += 1
         self.answers += len(answer)
         self.unconfirmed += sum(not one.confirmed for one in answer)
-
-    def add_front(self, front: Front) -> None:
-        """Count the row of a front by the status of the whole front."""
-        unchanged = front.status is Status.OPTIMAL and not front[-1].changes and front[-1].confirmed
-        self.rows[_UNCHANGED if unchanged else _KINDS[str(front.status)]] += 1
-        self.answers += len(front)
-        self.unconfirmed += sum(not one.confirmed for one in front)
 
     @classmethod
     def of_frame(cls, found: Frame, model: str) -> Summary:
