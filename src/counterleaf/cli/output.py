@@ -16,7 +16,7 @@ from counterleaf.answer.text import Terms, apart, outcome, written
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Status
 from counterleaf.table.frames import Frame
-from counterleaf.table.words.values import label_of
+from counterleaf.table.words import label_of
 
 FORMATS = {
     "table": (".txt",),

@@ -6,7 +6,7 @@ Numbers of German Credit from 1 to 4 are classes, so they have no unit.
 from __future__ import annotations
 
 from counterleaf.table.schema import Schema
-from counterleaf.table.words.fields import with_words
+from counterleaf.table.words import with_words
 
 Words = dict[str, dict[str, str]]
 

@@ -21,7 +21,6 @@ from counterleaf.model.readers.table import as_model, category_columns, guard_of
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import Rescale, core_of, innermost, predicts_itself
 from counterleaf.sparse import CSR
-from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Boolean, Categorical, Feature, Finite, Numeric
 from counterleaf.table.frames import (
     column_names,
@@ -37,7 +36,7 @@ from counterleaf.table.frames import (
     select,
 )
 from counterleaf.table.infer import guess, with_cents, without_feature
-from counterleaf.table.schema import Schema
+from counterleaf.table.schema import Schema, encode_table
 from counterleaf.types import Array
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,10 +14,12 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, check_flag, number, real_array, single, some, values_of
 from counterleaf.table.frames import nested
-from counterleaf.table.words.checks import check_words
 from counterleaf.types import is_missing as is_missing  # also for those who import it from here
 
 MISSING = "(missing)"
+_LONGEST = {"label": 80, "unit": 24, "description": 500}  # characters
+_REFUSED = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, separators of lines and paragraphs
+_TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of text
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ class Numeric:
                 raise CounterleafError(f"feature {self.name!r}: step is {brief(self.step)}; expected a number above 0")
             if self.integer and not float(step).is_integer():
                 raise CounterleafError(f"feature {self.name!r}: step {self.step!r} and integer=True; expected a whole step")
-        check_words(self.name, self.label, self.description, self.unit)
+        _check_words(self.name, self.label, self.description, self.unit)
         if self.unit == "date" and not _is_whole(self):
             raise CounterleafError(f"feature {self.name!r}: unit 'date' counts whole days; set integer=True or a whole step")
 
@@ -158,7 +161,7 @@ class _Finite:
         object.__setattr__(self, "_places", places)
         if self.costs is not None:
             object.__setattr__(self, "costs", _cost_table(self.costs, self))
-        check_words(self.name, self.label, self.description)
+        _check_words(self.name, self.label, self.description)
 
     @property
     def size(self) -> int:
@@ -444,3 +447,30 @@ def _costs_by_value(costs: Mapping[Any, Any], feature: _Finite) -> Any:
         for new, cost in line.items():
             out[feature.place(old), feature.place(new)] = number(cost, f"feature {feature.name!r}: a cost", infinite=True)
     return out
+
+
+def _check_words(name: str, label: Any, description: Any, unit: Any = None) -> None:
+    """Raise ``CounterleafError`` unless the texts of a feature are None or one line of text."""
+    if label is None and description is None and unit is None:
+        return
+    for what, text in (("label", label), ("unit", unit), ("description", description)):
+        if text is None:
+            continue
+        if not isinstance(text, str):
+            raise CounterleafError(f"feature {name!r}: {what} is {brief(text)}; expected text")
+        if not text.strip():
+            raise CounterleafError(f"feature {name!r}: {what} is {text[:20]!r}; expected text, or leave it out")
+        if len(text) > _LONGEST[what]:
+            raise CounterleafError(f"feature {name!r}: {what} has {len(text)} characters; expected at most {_LONGEST[what]}")
+        wrong = control_character(text)
+        if wrong is not None:
+            raise CounterleafError(
+                f"feature {name!r}: {what} contains the control character {wrong!a}; expected one line of text"
+            )
+
+
+def control_character(text: str) -> str | None:
+    """Return the first character that ends a line, changes the direction of the text around it or is invisible, or None."""
+    if text.isprintable():
+        return None
+    return next((c for c in text if c in _TURNS or unicodedata.category(c) in _REFUSED), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,26 +16,7 @@ from counterleaf.types import Array, is_missing
 
 
 class TableRows:
-    """Rows as the user passed them, and their codes: one number per feature, as in ``Schema.codes``.
-
-    Parameters
-    ----------
-    rows : DataFrame or (n, D) array-like
-        The table.
-    schema : Schema
-        Its features.
-
-    Attributes
-    ----------
-    named : bool
-        Whether the rows are a frame.
-    polars : bool
-        Whether the rows are a polars frame.
-    n : int
-        The number of rows.
-    columns : list
-        The columns in the order of the features.
-    """
+    """Rows as the user passed them, and their codes: one number per feature, as in ``Schema.codes``."""
 
     typed = True  # whether the columns have the types of the user's table
 
@@ -49,18 +31,12 @@ class TableRows:
 
     def _by_name(self) -> list[Column]:
         """Return the columns of a frame in the order of the features."""
-        found, names, order = column_names(self.rows), self.schema.names, self._order
+        found, names = column_names(self.rows), self.schema.names
         by_name = dict(zip(found, self.rows.columns, strict=True))
         if len(by_name) < len(found):
             twice = next(name for name in found if found.count(name) > 1)
             raise CounterleafError(f"the frame has two columns named {twice!r}; names must differ")
-        missing, known = [name for name in names if name not in by_name], {*names, *order}
-        if missing:
-            extra = [name for name in found if name not in known]
-            also = f" and has the other columns [{some(extra, 8)}]" if extra else ""
-            raise CounterleafError(
-                f"the frame lacks the columns [{some(missing, 8)}]{also}; expected the columns [{some(names)}]"
-            )
+        check_present(found, self.schema, "the frame")
         return [self.rows[by_name[name]] for name in names]
 
     def _by_position(self) -> list[Column]:
@@ -182,6 +158,18 @@ class TableRows:
                 part[cells.columns[d].name] = column
             return part
         return _rewrite_array(part, {self._order.index(self.schema.names[d]): column for d, column in new.items()})
+
+
+def check_present(found: Sequence[str], schema: Schema, what: str) -> None:
+    """Refuse columns among which a feature is missing; ``what`` has them."""
+    there, known = set(found), {*schema.names, *schema.columns}
+    missing = [name for name in schema.names if name not in there]
+    if missing:
+        extra = [name for name in found if name not in known]
+        also = f" and has the other columns [{some(extra, 8)}]" if extra else ""
+        raise CounterleafError(
+            f"{what} lacks the columns [{some(missing, 8)}]{also}; expected the columns [{some(schema.names)}]"
+        )
 
 
 def differs(before: Array, after: Array) -> Array:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, flat, some
+from counterleaf.errors import CounterleafError, flat
 from counterleaf.table.features import Finite, Numeric
-from counterleaf.table.rows import TableRows, place_of, places_of
+from counterleaf.table.rows import TableRows, check_present, place_of, places_of
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -18,17 +18,7 @@ if TYPE_CHECKING:
 
 
 class ArrowRows(TableRows):
-    """The rows of a record batch, with the methods of ``TableRows``.
-
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-        The rows; columns that are not features are ignored.
-    schema : Schema
-        The features.
-    output : pyarrow.Schema
-        The columns of the answers.
-    """
+    """The rows of a record batch, with the methods of ``TableRows``."""
 
     typed = False
 
@@ -117,13 +107,8 @@ def _plain(value: Any) -> Any:
 
 def check_columns(found: list[str], schema: Schema, what: str) -> None:
     """Refuse columns of which a feature is missing or there twice; ``what`` has them."""
-    there = set(found)
-    missing = [name for name in schema.names if name not in there]
-    if missing:
-        extra = [name for name in found if name not in {*schema.names, *schema.columns}]
-        also = f" and has the other columns [{some(extra, 8)}]" if extra else ""
-        raise CounterleafError(f"{what} lacks the columns [{some(missing, 8)}]{also}; expected [{some(schema.names)}]")
-    twice = [name for name in schema.names if found.count(name) > 1] if len(there) < len(found) else []
+    check_present(found, schema, what)
+    twice = [name for name in schema.names if found.count(name) > 1] if len(set(found)) < len(found) else []
     if twice:
         raise CounterleafError(f"{what} has two columns named {twice[0]!r}; names must differ")
 
