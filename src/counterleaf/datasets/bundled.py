@@ -190,7 +190,6 @@ def load_spambase(*, return_X_y: bool = False) -> Any:
 
 
 def _check(missing: Any, *choices: str) -> None:
-    """Raise ``CounterleafError`` unless ``missing`` is one of the choices."""
     if missing not in choices:
         raise CounterleafError(f"missing is {missing!r}; expected one of {', '.join(map(repr, choices))}: pass one of them")
 

@@ -127,7 +127,6 @@ def _read_idx(folder: Path, name: str, magic: int, sizes: int) -> Bytes:
 
 
 def _download() -> list[Bytes]:
-    """Pixels and labels from OpenML."""
     from sklearn.datasets import fetch_openml  # only a download needs scikit-learn
 
     try:

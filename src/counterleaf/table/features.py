@@ -356,14 +356,12 @@ def variable_names(feature: Feature, gap: bool) -> list[str]:
 
 
 def _initialize(feature: Any, values: tuple[Any, ...]) -> None:
-    """Set the fields of a frozen feature, then check them."""
     for attribute, value in zip(("name", "values", "costs", "missing", "label", "description"), values, strict=True):
         object.__setattr__(feature, attribute, value)
     feature.__post_init__()
 
 
 def _is_whole(feature: Numeric) -> bool:
-    """Return whether the feature takes whole numbers only."""
     if feature.values is not None:
         return all(float(value).is_integer() for value in feature.values)
     return feature.grid is not None and feature.grid.denominator == 1
@@ -450,7 +448,6 @@ def _costs_by_value(costs: Mapping[Any, Any], feature: _Finite) -> Any:
 
 
 def _check_words(name: str, label: Any, description: Any, unit: Any = None) -> None:
-    """Raise ``CounterleafError`` unless the texts of a feature are None or one line of text."""
     if label is None and description is None and unit is None:
         return
     for what, text in (("label", label), ("unit", unit), ("description", description)):

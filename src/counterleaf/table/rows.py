@@ -30,7 +30,6 @@ class TableRows:
         self._encoded = self._is_encoded()
 
     def _by_name(self) -> list[Column]:
-        """Return the columns of a frame in the order of the features."""
         found, names = column_names(self.rows), self.schema.names
         by_name = dict(zip(found, self.rows.columns, strict=True))
         if len(by_name) < len(found):
@@ -270,7 +269,6 @@ def _polars_column(feature: Feature, old: Column, codes: Array, answered: Array)
 
 
 def _decoded(feature: Feature, codes: Array) -> list[Any]:
-    """Return the values of a feature that have these codes."""
     if isinstance(feature, Numeric):
         return list(codes.tolist())
     return [feature.values[k] for k in codes.astype(np.int64).tolist()]

@@ -136,7 +136,6 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 
 
 def _report(summary: AuditSummary, model: str, out: str, target: Any) -> list[str]:
-    """Return the result in plain words."""
     counts = summary.counts
     kinds = {
         "already": "already have the target",

@@ -178,7 +178,6 @@ def _with_columns(tree: Tree | Ensemble, rows: Frame, id_column: str | None, ori
 
 
 def _explain_batch(explainer: Explainer, rows: Frame, query: Question, output: Output, **options: Any) -> Summary:
-    """Explain all rows at once and write a table."""
     found = explainer.explain_many(rows, query, **options)
     if len(found) == 1 and cells_of(found["status"])[0] == INVALID:
         raise CounterleafError(cells_of(found["problem"])[0])
@@ -209,7 +208,6 @@ def _explain_front(explainer: Explainer, rows: Frame, query: Question, output: O
 
 
 def _explain_each(explainer: Explainer, rows: Frame, query: Question, output: Output) -> Summary:
-    """Explain the rows one by one and write the answers."""
     results, summary = [], Summary(kind_of_model(explainer.tree))
     with (
         shown(len(rows), output.path is not None or not sys.stdout.isatty()) as advance,

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from counterleaf.learn.search.initial import cart_start, class_start, random_start
-from counterleaf.learn.search.sweeps import Sweeps
+from counterleaf.learn.search.sweeps import Sweeps, Workers
 from counterleaf.learn.search.task import LeafSettings, SearchSettings, SplitSettings, Task
-from counterleaf.learn.search.threads import Workers
 
 _TRIAL_MIN_ROWS = 1000  # with fewer rows a trial is not informative
 _TRIAL_LEARNED, _TRIAL_HELD_OUT = 10_000, 5_000  # the largest number of rows that a trial learns from and tests on
@@ -48,7 +47,6 @@ def learn(
 
 
 def _said(splits: SplitSettings, loss: float) -> str:
-    """The training loss in words."""
     return f"mean squared error {loss:.6g}" if splits.leaves.kind == "value" else f"training error {loss:.2%}"
 
 

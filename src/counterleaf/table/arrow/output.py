@@ -47,7 +47,6 @@ def output_schema(schema: Schema, classes: Array, *, regression: bool, probabili
 
 
 def _new_type(feature: Feature) -> pa.DataType:
-    """Return the type of the new values of a feature."""
     import pyarrow as pa
 
     if isinstance(feature, Numeric):
@@ -119,7 +118,6 @@ def _array(values: Array, valid: Array | None = None) -> pa.Array:
 
 
 def _numbers(values: Array) -> pa.Array:
-    """Return numbers with null in place of NaN."""
     return _array(values, ~np.isnan(values))
 
 

@@ -30,14 +30,12 @@ class ArrowRows(TableRows):
 
     @functools.cached_property
     def _frame(self) -> TableRows:
-        """The same rows as a pandas frame."""
         wanted = {*self.schema.names, *self.schema.columns}
         names = [name for name in self.batch.schema.names if name in wanted]
         return TableRows(_frame_of(self.batch, names), self.schema)
 
     @property
     def rows(self) -> Any:
-        """The rows as a pandas frame."""
         return self._frame.rows
 
     @property
@@ -46,11 +44,9 @@ class ArrowRows(TableRows):
         return None
 
     def one(self, k: int) -> Any:
-        """Return row ``k`` as ``explain`` takes it."""
         return self._frame.one(k)
 
     def part(self, at: Any) -> Any:
-        """Return some of the rows as a pandas frame."""
         return self._frame.part(at)
 
     def codes(self, at: slice) -> Array:
@@ -82,15 +78,12 @@ class ArrowRows(TableRows):
         return False
 
     def changed(self, d: int, codes: Array, answered: Array) -> Any:
-        """Return column ``d`` of the pandas frame with new values."""
         return self._frame.changed(d, codes, answered)
 
     def groups(self, before: Array, after: Array) -> list[Array]:
-        """Return which rows to rewrite together."""
         return self._frame.groups(before, after)
 
     def rewritten(self, at: Any, before: Array, after: Array) -> Any:
-        """Return some of the rows, as a pandas frame, with the codes ``after`` in place of ``before``."""
         return self._frame.rewritten(at, before, after)
 
 
