@@ -35,7 +35,7 @@ class TableRows:
         if len(by_name) < len(found):
             twice = next(name for name in found if found.count(name) > 1)
             raise CounterleafError(f"the frame has two columns named {twice!r}; names must differ")
-        check_present(found, self.schema, "the frame")
+        check_present(found, self.schema, "the frame", "the columns ")
         return [self.rows[by_name[name]] for name in names]
 
     def _by_position(self) -> list[Column]:
@@ -159,7 +159,7 @@ class TableRows:
         return _rewrite_array(part, {self._order.index(self.schema.names[d]): column for d, column in new.items()})
 
 
-def check_present(found: Sequence[str], schema: Schema, what: str) -> None:
+def check_present(found: Sequence[str], schema: Schema, what: str, expected: str) -> None:
     """Refuse columns among which a feature is missing; ``what`` has them."""
     there, known = set(found), {*schema.names, *schema.columns}
     missing = [name for name in schema.names if name not in there]
@@ -167,7 +167,7 @@ def check_present(found: Sequence[str], schema: Schema, what: str) -> None:
         extra = [name for name in found if name not in known]
         also = f" and has the other columns [{some(extra, 8)}]" if extra else ""
         raise CounterleafError(
-            f"{what} lacks the columns [{some(missing, 8)}]{also}; expected the columns [{some(schema.names)}]"
+            f"{what} lacks the columns [{some(missing, 8)}]{also}; expected {expected}[{some(schema.names)}]"
         )
 
 

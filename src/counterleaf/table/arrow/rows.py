@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 def check_columns(found: list[str], schema: Schema, what: str) -> None:
     """Refuse columns of which a feature is missing or there twice; ``what`` has them."""
-    check_present(found, schema, what)
+    check_present(found, schema, what, "")
     twice = [name for name in schema.names if found.count(name) > 1] if len(set(found)) < len(found) else []
     if twice:
         raise CounterleafError(f"{what} has two columns named {twice[0]!r}; names must differ")
