@@ -68,7 +68,14 @@ def load_mnist(folder: Any = None, download: bool = False, *, return_X_y: bool =
         raise CounterleafError("MNIST is not bundled; pass folder= with its four IDX files, or download=True")
     if folder is not None and download:
         raise CounterleafError(f"folder is {str(folder)!r} and download is True; pass one of them")
-    arrays = _download() if folder is None else _read_folder(Path(folder))
+    arrays = (
+        _download()
+        if folder is None
+        else [
+            np.concatenate([_read_idx(Path(folder), f"{part}-{kind}-ubyte", *_KINDS[kind]) for part in ("train", "t10k")])
+            for kind in _KINDS
+        ]
+    )
     for (part, expected), values in zip(_SUMS.items(), arrays, strict=True):
         digest = hashlib.sha256(values.data).hexdigest()
         if digest != expected:
@@ -94,14 +101,6 @@ def load_mnist(folder: Any = None, download: bool = False, *, return_X_y: bool =
         "copyright Y. LeCun and C. Cortes; CC BY-SA 3.0 as the Keras documentation states it",
         (28, 28),
     )
-
-
-def _read_folder(folder: Path) -> list[Bytes]:
-    """Pixels and labels, the training part before the test part."""
-    return [
-        np.concatenate([_read_idx(folder, f"{part}-{kind}-ubyte", *_KINDS[kind]) for part in ("train", "t10k")])
-        for kind in _KINDS
-    ]
 
 
 def _read_idx(folder: Path, name: str, magic: int, sizes: int) -> Bytes:

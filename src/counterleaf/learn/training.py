@@ -309,7 +309,8 @@ def _settings(
 def report(table: Table, trained: Trained) -> str:
     """Describe the table, the tree and its accuracy in a few lines of text."""
     tree, schema = trained.explainer.tree, trained.explainer.schema
-    about = _range(table.y) if table.regression else _counts(table.y)
+    y = table.y
+    about = f"{y.min():g} to {y.max():g}, mean {y.mean():g}" if table.regression else _counts(y)
     lines = [f"{table.name}: {len(table.X):,} rows, {len(schema)} feature{'s' * (len(schema) != 1)}; {table.y.name}: {about}"]
     lines += [f"Left out: {name} ({reason})" for name, reason in table.left_out.items()]
     pairs, splits = looks(tree, schema.starts), len(tree.left) - len(tree.leaves)
@@ -344,10 +345,6 @@ def _counts(y: Column) -> str:
     counts = y.value_counts()
     classes = ", ".join(f"{label} ({count:,})" for label, count in counts.head(8).items())
     return classes + (f", {len(counts) - 8} more" if len(counts) > 8 else "")
-
-
-def _range(y: Column) -> str:
-    return f"{y.min():g} to {y.max():g}, mean {y.mean():g}"
 
 
 def _held_out_numbers(trained: Trained) -> list[str]:

@@ -443,7 +443,8 @@ class Schema:
             feature = self.features[d]
             new[feature.name] = float(target[d]) if isinstance(feature, Numeric) else feature.values[int(target[d])]
         names = list(self.columns or self.names)
-        if not (new and _has_typed_gaps(like)):
+        # a Series whose type has a value for gaps that is not a number, as Int64 and boolean of pandas
+        if not (new and is_series(like) and not isinstance(like.dtype, np.dtype) and any(map(is_missing, like))):
             return rewrite_row(like, new, names)
         return retype_series(rewrite_row(like.astype(object), new, names), like.dtype)
 
@@ -623,11 +624,6 @@ def _code(schema: Schema, feature: Feature, value: Any) -> float:
     if feature.integer and math.isfinite(code) and not code.is_integer():
         raise CounterleafError(f"feature {feature.name!r} is {brief(value)}; expected a whole number")
     return code
-
-
-def _has_typed_gaps(row: Any) -> bool:
-    """Whether the row is a Series whose type has a value for gaps that is not a number, as Int64 and boolean of pandas."""
-    return is_series(row) and not isinstance(row.dtype, np.dtype) and any(map(is_missing, row))
 
 
 def encode_table(schema: Schema, data: Any) -> Array:

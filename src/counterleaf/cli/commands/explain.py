@@ -141,7 +141,13 @@ def _open(model: Path, rows: str | None, id_column: str | None) -> tuple[Explain
     found = read_model(model)
     if rows is None:
         raise CounterleafError("no rows; expected a file, - for standard input, or a JSON object as the second argument")
-    whole, origin = (_read_row(rows), "the row") if rows.lstrip().startswith("{") else (None, rows)
+    whole, origin = None, rows
+    if rows.lstrip().startswith("{"):
+        try:
+            whole, origin = make_frame([json.loads(rows)]), "the row"
+        except (ValueError, RecursionError) as error:
+            expected = "expected an object such as '{\"age\": 39}'"
+            raise CounterleafError(f"the row is not valid JSON ({error}); {expected}") from None
     if not isinstance(found, Explainer):
         whole = read_table(Path(rows)) if whole is None else whole
         found = _with_columns(found, whole, id_column, origin)
@@ -155,14 +161,6 @@ def _open(model: Path, rows: str | None, id_column: str | None) -> tuple[Explain
             )
         frame = frame.set_axis(whole[id_column])
     return found, frame
-
-
-def _read_row(text: str) -> Frame:
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CounterleafError(f"the row is not valid JSON ({error}); expected an object such as '{{\"age\": 39}}'") from None
-    return make_frame([row])
 
 
 def _with_columns(tree: Tree | Ensemble, rows: Frame, id_column: str | None, origin: str) -> Explainer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -33,21 +34,17 @@ def learn(
     for turn in range(search.n_restarts):
         title = f"TAO from {plans[0][0]}" + (f", restart {turn + 1} of {search.n_restarts}" if search.n_restarts > 1 else "")
 
-        def report(sweep: int, share: float, title: str = title) -> None:
-            log(f"{title}: sweep {sweep} of {search.max_iter}, {_said(splits, share)}")
+        def report(settings: SplitSettings, sweep: int, loss: float, title: str = title) -> None:
+            words = {"value": f"mean squared error {loss:.6g}", "softmax": f"log-loss {loss:.4f}"}
+            said = words.get(settings.leaves.kind, f"training error {loss:.2%}")
+            log(f"{title}: sweep {sweep} of {search.max_iter}, {said}")
 
-        def report_final(sweep: int, share: float, title: str = title) -> None:
-            log(f"{title}: sweep {sweep} of {search.max_iter}, log-loss {share:.4f}")
-
-        sweeps = _begin(task, splits, plans[0], search.max_depth, turn > 0, rng, workers, report).run(search.max_iter)
+        sweeps = _begin(task, splits, plans[0], search.max_depth, turn > 0, rng, workers, partial(report, splits))
+        sweeps.run(search.max_iter)
         if final is not splits:
-            sweeps = Sweeps(task, final, sweeps.best, plans[0][1], True, workers, report_final).run(search.max_iter)
+            sweeps = Sweeps(task, final, sweeps.best, plans[0][1], True, workers, partial(report, final)).run(search.max_iter)
         runs.append(sweeps)
     return min(runs, key=lambda sweeps: sweeps.score)
-
-
-def _said(splits: SplitSettings, loss: float) -> str:
-    return f"mean squared error {loss:.6g}" if splits.leaves.kind == "value" else f"training error {loss:.2%}"
 
 
 def _plans(init: str, task: Task, splits: SplitSettings) -> list[Plan]:

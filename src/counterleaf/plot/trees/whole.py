@@ -39,7 +39,9 @@ def draw_whole(tree: Tree, schema: Schema, max_depth: int | None, shape: Any) ->
     pixels = None if shape is None else image_shape(shape, tree.n_features, "the model has {} columns", colour=False)
     levels = _levels(tree)
     with style():
-        depth = _readable(levels) if max_depth is None else min(int(max_depth), len(levels))
+        ends = 1 + np.cumsum([len(level) for level in levels], dtype=int)  # each split adds one end
+        depth = max(1, int((ends <= MOST_LEAVES).sum())) if max_depth is None else int(max_depth)
+        depth = min(depth, len(levels))
         drawn, texts, widths = _plan(tree, schema, pixels, levels[:depth])
         while max_depth is None and depth > 1 and breadth(drawn, widths) > _WIDEST:
             depth -= 1
@@ -61,12 +63,6 @@ def _levels(tree: Tree) -> list[list[int]]:
         levels.append(inner)
         level = [int(child) for node in inner for child in (tree.left[node], tree.right[node])]
     return levels
-
-
-def _readable(levels: list[list[int]]) -> int:
-    """Return the number of levels that are readable side by side; at least one, if there is one."""
-    ends = 1 + np.cumsum([len(level) for level in levels], dtype=int)  # each split adds one end
-    return min(len(levels), max(1, int((ends <= MOST_LEAVES).sum())))
 
 
 def _plan(
@@ -133,7 +129,8 @@ def _page(
         half = _picture_size(pixels)[1] / 2
         reach = {node: (9.0, 30.0 if node in folded else 9.0) for node in drawn}
         reach |= {node: (half, half + 14 * bool(texts[node])) for node in drawn if drawn[node]}
-        need, top = max(need, _key_width()), head + _KEY
+        key = max(width(_LEFT, SMALL) + 6 + _BAR + 6 + width(_RIGHT, SMALL), width(_SCALE, SMALL))
+        need, top = max(need, key), head + _KEY
         figure, page, at = lay_out(drawn, widths, top, need, reach=reach, middle=False, gap=30.0, branch_labels=_sides(tree))
         _draw_key(page, EDGE, page.get_ylim()[1] - head + 6)
     height = page.get_ylim()[1]
@@ -177,10 +174,6 @@ def _draw_weights(page: Axes, at: tuple[float, float], tree: Tree, node: int, sh
     _shade(page, (x - wide / 2, y - tall / 2, wide, tall), weights / (np.abs(weights).max() or 1.0))
     if text := _note(tree, node):
         page.text(x, y - tall / 2 - 3, text, size=SMALL, ha="center", va="top")
-
-
-def _key_width() -> float:
-    return max(width(_LEFT, SMALL) + 6 + _BAR + 6 + width(_RIGHT, SMALL), width(_SCALE, SMALL))
 
 
 def _draw_key(page: Axes, left: float, top: float) -> None:

@@ -122,9 +122,8 @@ def _places(feature: Finite, column: pa.Array) -> Array:
     keys = encoded.indices
     known = np.array([*(place_of(feature, value) for value in encoded.dictionary.to_pylist()), place_of(feature, None)])
     if keys.null_count:
-        keys = (
-            keys.fill_null(len(known) - 1) if len(known) - 1 <= _largest(keys) else keys.cast("int32").fill_null(len(known) - 1)
-        )
+        last = len(known) - 1
+        keys = (keys if last <= np.iinfo(keys.type.to_pandas_dtype()).max else keys.cast("int32")).fill_null(last)
     return np.asarray(known[keys.to_numpy()])
 
 
@@ -151,7 +150,3 @@ def in_pandas(content: Any, what: str) -> Any:
         return content.to_pandas()
     except (pa.ArrowException, ValueError, OverflowError, TypeError) as error:
         raise CounterleafError(f"{what} holds values that pandas cannot represent ({flat(error)})") from None
-
-
-def _largest(keys: pa.Array) -> int:
-    return int(np.iinfo(keys.type.to_pandas_dtype()).max)
