@@ -174,17 +174,12 @@ class _Finite:
         return not isinstance(self, Categorical)
 
     def place(self, value: Any) -> int:
-        """Return the position of a value.
+        """Return the position of a value, from 0.
 
         Parameters
         ----------
         value : object
             One of the feature's values, or a missing value, whose position is the last one.
-
-        Returns
-        -------
-        int
-            The position, from 0.
         """
         if is_missing(value):
             if self.missing:
@@ -201,17 +196,12 @@ class _Finite:
         return found
 
     def column(self, k: int) -> str:
-        """Return the name of a value's 0/1 variable.
+        """Return the name of a value's 0/1 variable, as in ``"job=cook"``.
 
         Parameters
         ----------
         k : int
             The position of the value.
-
-        Returns
-        -------
-        str
-            The name, as in ``"job=cook"``.
         """
         return f"{self.name}={self.values[k] if k < len(self.values) else MISSING}"
 
@@ -254,7 +244,7 @@ class Categorical(_Finite):
         label: str | None = None,
         description: str | None = None,
     ) -> None:
-        _initialize(self, (name, categories, costs, missing, label, description))
+        _Finite.__init__(self, name, categories, costs, missing, label, description)
 
     @property
     def categories(self) -> tuple[Any, ...]:
@@ -303,7 +293,7 @@ class Ordinal(_Finite):
         label: str | None = None,
         description: str | None = None,
     ) -> None:
-        _initialize(self, (name, levels, costs, missing, label, description))
+        _Finite.__init__(self, name, levels, costs, missing, label, description)
 
     @property
     def levels(self) -> tuple[Any, ...]:
@@ -341,7 +331,7 @@ class Boolean(_Finite):
         label: str | None = None,
         description: str | None = None,
     ) -> None:
-        _initialize(self, (name, (False, True), costs, missing, label, description))
+        _Finite.__init__(self, name, (False, True), costs, missing, label, description)
 
 
 Feature = Numeric | Categorical | Ordinal | Boolean
@@ -353,12 +343,6 @@ def variable_names(feature: Feature, gap: bool) -> list[str]:
     if not isinstance(feature, Numeric):
         return [feature.column(k) for k in range(feature.size)]
     return [feature.name, f"{feature.name}={MISSING}"] if gap else [feature.name]
-
-
-def _initialize(feature: Any, values: tuple[Any, ...]) -> None:
-    for attribute, value in zip(("name", "values", "costs", "missing", "label", "description"), values, strict=True):
-        object.__setattr__(feature, attribute, value)
-    feature.__post_init__()
 
 
 def _is_whole(feature: Numeric) -> bool:

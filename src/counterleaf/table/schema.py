@@ -308,17 +308,12 @@ class Schema:
         return array
 
     def encode(self, row: Any) -> Array:
-        """Return the solver's vector of a row.
+        """Return the solver's vector of a row, one entry per variable.
 
         Parameters
         ----------
         row : dict, Series, DataFrame or array-like
             One value per feature; a frame (pandas or polars) has one row.
-
-        Returns
-        -------
-        (D,) array
-            One entry per variable.
         """
         codes = self.codes(row)
         return codes if self.numeric else self.spread(codes[None])[0]
@@ -429,11 +424,6 @@ class Schema:
             One entry per variable.
         like : dict, Series, DataFrame or array-like
             A row whose type the result has.
-
-        Returns
-        -------
-        dict, Series, DataFrame or array-like
-            The row.
         """
         if self.plain and not self.columns and isinstance(like, np.ndarray) and like.dtype.kind in "fiub":
             return x.astype(fitting(x, like.dtype))  # the common case: no need to look at each cell
