@@ -22,7 +22,7 @@ from support.seeds import seeds
 import counterleaf as cl
 from counterleaf import datasets
 from counterleaf.datasets import mnist
-from counterleaf.datasets.german import MEANINGS
+from counterleaf.datasets.words import MEANINGS
 
 SHARED = Path(__file__).resolve().parents[3] / "shared/data"
 needs_raw_files = pytest.mark.skipif(not SHARED.is_dir(), reason="the raw files are not next to the repository")

@@ -90,10 +90,9 @@ def table(results: list[RowResult], summary: Summary) -> str:
     for result in results:
         lines += _lines(result)
     widths = [max(len(line[k]) for line in lines) for k in range(4)]
+    sides = (str.rjust, str.ljust, str.ljust, str.rjust)
     rows = [
-        "  ".join(
-            [line[0].rjust(widths[0]), line[1].ljust(widths[1]), line[2].ljust(widths[2]), line[3].rjust(widths[3]), line[4]]
-        ).rstrip()
+        "  ".join([*(side(*cell) for side, *cell in zip(sides, line, widths, strict=False)), line[4]]).rstrip()
         for line in lines
     ]
     return "\n".join([*rows, "", str(summary)])

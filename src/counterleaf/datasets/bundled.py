@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from counterleaf.datasets.dataset import Dataset, infer_schema
-from counterleaf.datasets.german import MEANINGS
-from counterleaf.datasets.words import ADULT, GERMAN, Words, described
+from counterleaf.datasets.words import ADULT, GERMAN, MEANINGS, Words, described
 from counterleaf.errors import CounterleafError
 
 _LICENCE = "CC BY 4.0"

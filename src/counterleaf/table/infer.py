@@ -73,8 +73,7 @@ def guess(name: str, column: Column, bounds: bool, finite: bool = False) -> Feat
         if not values:
             raise CounterleafError(f"column {name!r} of the data has no value at all; drop it")
         return Categorical(name, values, missing=any(map(is_missing, cells)))
-    X = np.array([np.nan if is_missing(value) else value for value in cells], dtype=np.float64)
-    return _guess_number(name, X, all(isinstance(value, numbers.Integral) for value in seen), bounds)
+    return _guess_number(name, numbers_of(column, name), all(isinstance(value, numbers.Integral) for value in seen), bounds)
 
 
 def _guess_number(name: str, X: Array, whole: bool, bounds: bool) -> Numeric:

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, some
 from counterleaf.table.features import Feature, Finite, Numeric
-from counterleaf.table.frames import Column, cells_of, column_names, is_frame, is_polars, numbers_of, take
+from counterleaf.table.frames import Column, cells_of, column_names, factorized, is_frame, is_polars, numbers_of, take
 from counterleaf.table.row_types import fitting, in_type_of
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array, is_missing
@@ -209,18 +209,10 @@ def _number(value: Any) -> float:
 
 def places_of(feature: Finite, column: Column) -> Array:
     """Return the position of each value; each different value is looked up once."""
-    import pandas as pd
-
-    keys: Any
-    seen: Any
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        keys, seen = column.cat.codes.to_numpy(), column.dtype.categories
-    else:
-        values = column if isinstance(column, (np.ndarray, pd.Series)) else pd.Series(cells_of(column), dtype=object)
-        try:
-            keys, seen = pd.factorize(values)
-        except TypeError:  # some value has no hash
-            return np.array([place_of(feature, value) for value in cells_of(column)])
+    try:
+        keys, seen = factorized(column)
+    except TypeError:  # some value has no hash
+        return np.array([place_of(feature, value) for value in cells_of(column)])
     known = np.array([*(place_of(feature, value) for value in seen), place_of(feature, None)])
     return np.asarray(known[keys])  # the key -1, for a gap, finds the last
 
