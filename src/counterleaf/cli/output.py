@@ -90,11 +90,8 @@ def table(results: list[RowResult], summary: Summary) -> str:
     for result in results:
         lines += _lines(result)
     widths = [max(len(line[k]) for line in lines) for k in range(4)]
-    sides = (str.rjust, str.ljust, str.ljust, str.rjust)
-    rows = [
-        "  ".join([*(side(*cell) for side, *cell in zip(sides, line, widths, strict=False)), line[4]]).rstrip()
-        for line in lines
-    ]
+    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip("><<>", widths, strict=True))
+    rows = [f"{form.format(*line)}  {line[4]}".rstrip() for line in lines]
     return "\n".join([*rows, "", str(summary)])
 
 
