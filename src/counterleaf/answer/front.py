@@ -14,7 +14,7 @@ from counterleaf.proof.certificate import GAP, Status
 from counterleaf.question.constraints.functions import max_changes
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.table.frames import make_frame, records, take
-from counterleaf.table.words.values import label_of
+from counterleaf.table.words import label_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

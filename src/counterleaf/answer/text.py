@@ -18,7 +18,7 @@ from counterleaf.question.constraints.kinds import Among, Support
 from counterleaf.question.query import Probability, Value, classes_in_words
 from counterleaf.search.watching import share_above
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
-from counterleaf.table.words.values import label_of, shown
+from counterleaf.table.words import label_of, shown
 from counterleaf.types import Array
 
 if TYPE_CHECKING:

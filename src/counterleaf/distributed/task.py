@@ -12,7 +12,7 @@ from counterleaf.batch.arrow.step import ArrowStep
 from counterleaf.errors import CounterleafError, brief, near, some, with_article
 from counterleaf.explainer import Explainer
 from counterleaf.question.query import known_options
-from counterleaf.table.arrow.frames import batch_of, frame_with
+from counterleaf.table.arrow.output import batch_of, frame_with
 from counterleaf.table.arrow.rows import check_columns
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from counterleaf.plot.canvas import (
     width,
 )
 from counterleaf.table.features import Feature, Numeric, Ordinal
-from counterleaf.table.words.values import date_of, label_of
+from counterleaf.table.words import date_of, label_of
 from counterleaf.types import Array
 
 if TYPE_CHECKING:

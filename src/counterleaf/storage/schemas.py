@@ -11,7 +11,7 @@ from counterleaf.strict_json import check_whole, number_out
 from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal
 from counterleaf.table.row_types import describe_type, restore_type
 from counterleaf.table.schema import Schema
-from counterleaf.table.words.fields import words_of
+from counterleaf.table.words import words_of
 
 
 def schema_out(schema: Schema) -> dict[str, Any]:

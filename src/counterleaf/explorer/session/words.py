@@ -8,7 +8,7 @@ from typing import Any
 from counterleaf.answer.short_numbers import plain, round_down
 from counterleaf.answer.text import word
 from counterleaf.table.features import Feature, Numeric, is_missing
-from counterleaf.table.words.values import date_of, grouped
+from counterleaf.table.words import date_of, grouped
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 

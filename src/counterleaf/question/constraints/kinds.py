@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, number, single, values_of
-from counterleaf.table.encoding import encode_table
 from counterleaf.table.frames import column_names, is_frame
-from counterleaf.table.schema import Schema
+from counterleaf.table.schema import Schema, encode_table
 from counterleaf.types import Array
 
 _PERCENT = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*%", re.ASCII)

@@ -14,7 +14,7 @@ from counterleaf.report.constraint_words import in_words, named
 from counterleaf.report.measures.conflicts import by_feature
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
-from counterleaf.table.words.values import describe
+from counterleaf.table.words import describe
 
 
 def used_features(model: Any, schema: Schema) -> set[str]:

@@ -1,10 +1,13 @@
-"""Features and their values as people read them: labels, units, thousands separators and dates."""
+"""Features and their values as people read them: labels, units and descriptions, thousands separators and dates."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from counterleaf.table.features import Boolean, Feature, Numeric, Ordinal
 
@@ -18,15 +21,7 @@ def label_of(feature: Feature) -> str:
 
 
 def shown(feature: Feature, text: str) -> str:
-    """Return a written value with its unit and with thousands separators, or as a date; a value without a unit stays.
-
-    Examples
-    --------
-    >>> shown(Numeric("amount", unit="DM"), "3422"), shown(Numeric("amount"), "3422")
-    ('3,422 DM', '3422')
-    >>> shown(Numeric("due", unit="date", integer=True), "20000")
-    '2024-10-04'
-    """
+    """Return a written value with its unit and with thousands separators, or as a date; a value without a unit stays."""
     if not isinstance(feature, Numeric) or feature.unit is None or not is_number(text):
         return text
     if feature.unit == "date":
@@ -35,13 +30,7 @@ def shown(feature: Feature, text: str) -> str:
 
 
 def grouped(text: str) -> str:
-    """Return a written number with thousands separators.
-
-    Examples
-    --------
-    >>> grouped("12500"), grouped("-1234567.25"), grouped("0.12345"), grouped("1e+20")
-    ('12,500', '-1,234,567.25', '0.12345', '1e+20')
-    """
+    """Return a written number with thousands separators."""
     whole = _DIGITS.match(text)
     if whole is None or "e" in text:
         return text
@@ -50,13 +39,7 @@ def grouped(text: str) -> str:
 
 
 def date_of(days: float) -> str | None:
-    """Return days since 1970-01-01 as a date, with the time if they are not whole; None outside the years 1 to 9999.
-
-    Examples
-    --------
-    >>> date_of(0.0), date_of(20000.5), date_of(1e9)
-    ('1970-01-01', '2024-10-04 12:00', None)
-    """
+    """Return days since 1970-01-01 as a date, with the time if they are not whole; None outside the years 1 to 9999."""
     try:
         moment = _START + timedelta(days=days)
     except OverflowError:
@@ -112,3 +95,29 @@ def _some(values: list[str], between: str = ", ") -> str:
 
 def _gap_words(feature: Feature) -> str:
     return "" if not feature.missing else ", may be missing" if feature.missing is True else ", may be left out"
+
+
+def with_name(feature: Feature, name: str) -> Feature:
+    """Return the same feature under another name."""
+    return _with(feature, name, **words_of(feature))
+
+
+def words_of(feature: Feature) -> dict[str, str]:
+    """Return the label, the unit and the description of a feature, those that it has."""
+    words = {field: getattr(feature, field, None) for field in ("label", "unit", "description")}
+    return {field: text for field, text in words.items() if text is not None}
+
+
+def with_words(feature: Feature, words: Mapping[str, str]) -> Feature:
+    """Return a feature with the label, the unit and the description of ``words`` where it has none."""
+    known = {field: text for field, text in words.items() if field != "unit" or isinstance(feature, Numeric)}
+    new = {**known, **words_of(feature)}
+    return feature if new == words_of(feature) else _with(feature, feature.name, **new)
+
+
+def _with(feature: Feature, name: str, **words: Any) -> Feature:
+    if isinstance(feature, Numeric):
+        return replace(feature, name=name, **words)
+    if isinstance(feature, Boolean):
+        return Boolean(name, feature.costs, feature.missing, **words)
+    return type(feature)(name, feature.values, feature.costs, feature.missing, **words)

@@ -1,4 +1,4 @@
-"""``counterleaf audit``: every row of large tables, with a folder of answers that survives interruptions."""
+"""``counterleaf audit``: every row of large tables, with a folder of answers; and ``counterleaf report``, a page about it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterleaf.cli import declarations as shared
-from counterleaf.cli.declarations import Repeated
-from counterleaf.cli.options import QueryOptions, read_margin
 from counterleaf.cli.output import kind_of_model
-from counterleaf.cli.shell import FAILED, UNANSWERED, one_line
+from counterleaf.cli.question import MODEL, QuestionOptions, Repeated, asks
+from counterleaf.cli.shell import FAILED, UNANSWERED, check_jobs, check_out, one_line
 from counterleaf.errors import CounterleafError, not_installed
 from counterleaf.explainer import Explainer
-from counterleaf.question.question import Question
 from counterleaf.storage.models import read_model
 
 if TYPE_CHECKING:
@@ -40,34 +37,29 @@ _ADDRESS = typer.Option(
     "tcp://host:8786, or the address of Ray, as in ray://host:10001. Default: this machine."
 )
 
+_FOLDER = typer.Argument(help="The folder that `audit` wrote.")
+_BY = typer.Option(
+    metavar="COLUMN[:BOUNDS]",
+    help="A column whose values are groups; numbers are cut at bounds: age:25,40,60. Can be repeated.",
+)
+_PAGE = typer.Option(help="The page (.html). Its tables are written next to it as CSV and Parquet.")
+_SEARCH = typer.Option("--search", help="Look for groups that differ among all columns of the input, not only those of --by.")
+_MIN_ROWS = typer.Option(min=2, help="The number of rows that a group needs to be compared.")
+_BUDGET = typer.Option(help="A cost for which the groups are compared. Can be repeated. Default: the quartiles of all costs.")
+_CONFLICTS = typer.Option(min=0, help="Rows without recourse whose constraints in the way are determined. Default: 1,000.")
+_SEED = typer.Option(min=0, help="Seeds the samples and the bootstrap.")
+_TITLE = typer.Option(help="The title of the page.")
+_NOTE = typer.Option(help="A text on the page, such as the author and the purpose.")
+_PARTIAL = typer.Option("--partial", help="Report on an audit that is not finished.")
 
+
+@asks
 def audit(
-    model: Annotated[Path, shared.MODEL],
+    model: Annotated[Path, MODEL],
     rows: Annotated[list[str], _ROWS],
     out: Annotated[str, _OUT],
-    target: Annotated[Repeated, shared.TARGET] = None,
-    at_least: Annotated[float | None, shared.AT_LEAST] = None,
-    at_most: Annotated[float | None, shared.AT_MOST] = None,
-    freeze: Annotated[Repeated, shared.FREEZE] = None,
-    only_increase: Annotated[Repeated, shared.ONLY_INCREASE] = None,
-    only_decrease: Annotated[Repeated, shared.ONLY_DECREASE] = None,
-    between: Annotated[Repeated, shared.BETWEEN] = None,
-    within: Annotated[Repeated, shared.WITHIN] = None,
-    fix: Annotated[Repeated, shared.FIX] = None,
-    allow: Annotated[Repeated, shared.ALLOW] = None,
-    forbid: Annotated[Repeated, shared.FORBID] = None,
-    linear: Annotated[Repeated, shared.LINEAR] = None,
-    implies: Annotated[Repeated, shared.IMPLIES] = None,
-    max_changes: Annotated[int | None, shared.MAX_CHANGES] = None,
-    among: Annotated[Path | None, shared.AMONG] = None,
-    constraints: Annotated[Path | None, shared.CONSTRAINTS] = None,
-    range_: Annotated[Repeated, shared.RANGE] = None,
-    step: Annotated[Repeated, shared.STEP] = None,
-    cost: Annotated[str | None, shared.COST] = None,
-    multiplier: Annotated[Repeated, shared.MULTIPLIER] = None,
-    margin: Annotated[Repeated, shared.MARGIN] = None,
-    support: Annotated[int | None, shared.SUPPORT] = None,
-    time_limit: Annotated[float | None, shared.TIME_LIMIT] = None,
+    *,
+    question: QuestionOptions,
     keep: Annotated[Repeated, _KEEP] = None,
     words: Annotated[bool, _WORDS] = False,
     proofs: Annotated[bool, _PROOFS] = False,
@@ -90,56 +82,34 @@ def audit(
     - `counterleaf audit model.json applicants.csv --target granted --keep all --proofs --out proved`
     - `counterleaf verify proved`
     """
-    arguments = dict(locals())
     with one_line("the same command continues the audit"):
-        query = QueryOptions.of(arguments)
-        explainer = query.apply_ranges(_explainer(model, rows))
-        question = Question(
-            query.read_target(explainer.tree),
-            query.read_cost(explainer),
-            query.constraints(explainer.schema),
-            read_margin(margin, explainer.schema),
-            time_limit=time_limit,
-            support=support,
-        )
-        summary = _run(explainer, question, arguments)
-        for line in _report(summary, kind_of_model(explainer.tree), out, question.target):
+        found = read_model(model)
+        if not isinstance(found, Explainer):
+            raise CounterleafError(
+                f"{model} holds a model without the names of its columns; save it with explainer.to_json(), which includes them"
+            )
+        explainer, posed = question.pose(found)
+        try:
+            from counterleaf.audit.files import StorePath, place  # these need pyarrow
+            from counterleaf.audit.manifest import Settings
+            from counterleaf.audit.run import RunOptions, run_audit
+        except ImportError:
+            raise not_installed("an audit", "pyarrow") from None
+        check_jobs(jobs)
+        folder = place(out)
+        folder.exists()  # an address that cannot be used is refused first
+        if isinstance(folder, StorePath) and folder.root.startswith("memory:"):
+            raise CounterleafError(f"--out is {out}, which ends with the command; expected a folder or a store that stays")
+        kept = dict.fromkeys(name.strip() for text in keep or () for name in text.split(",") if name.strip())
+        settings = Settings(tuple(kept), words, proofs)
+        with _progress() as advance:
+            options = RunOptions(engine, jobs, address, advance)
+            summary = run_audit(explainer, rows, out, posed, part_rows=part_rows, settings=settings, options=options)
+        for line in _report(summary, kind_of_model(explainer.tree), out, posed.target):
             typer.echo(line)
     failed = summary.counts["unconfirmed"] or (summary.sample and summary.sample.failures)
     if failed or summary.counts["open"] or summary.problem:
         raise typer.Exit(FAILED if failed else UNANSWERED)
-
-
-def _run(explainer: Explainer, question: Question, arguments: dict[str, Any]) -> AuditSummary:
-    try:
-        from counterleaf.audit.files import StorePath, place  # these need pyarrow
-        from counterleaf.audit.manifest import Settings
-        from counterleaf.audit.run import RunOptions, run_audit
-    except ImportError:
-        raise not_installed("an audit", "pyarrow") from None
-    if arguments["jobs"] == 0:
-        raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
-    out = place(arguments["out"])
-    out.exists()  # an address that cannot be used is refused first
-    if isinstance(out, StorePath) and out.root.startswith("memory:"):
-        raise CounterleafError(
-            f"--out is {arguments['out']}, which ends with the command; expected a folder or a store that stays"
-        )
-    keep = tuple(name.strip() for text in arguments["keep"] or () for name in text.split(",") if name.strip())
-    settings = Settings(tuple(dict.fromkeys(keep)), arguments["words"], arguments["proofs"])
-    with _progress() as advance:
-        options = RunOptions(arguments["engine"], arguments["jobs"], arguments["address"], advance)
-        named = {"part_rows": arguments["part_rows"], "settings": settings, "options": options}
-        return run_audit(explainer, arguments["rows"], arguments["out"], question, **named)
-
-
-def _explainer(path: Path, rows: list[str]) -> Explainer:
-    found = read_model(path)
-    if not isinstance(found, Explainer):
-        raise CounterleafError(
-            f"{path} holds a model without the names of its columns; save it with explainer.to_json(), which includes them"
-        )
-    return found
 
 
 @contextmanager
@@ -166,7 +136,6 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 
 
 def _report(summary: AuditSummary, model: str, out: str, target: Any) -> list[str]:
-    """Return the result in plain words."""
     counts = summary.counts
     kinds = {
         "already": "already have the target",
@@ -202,3 +171,43 @@ def _report(summary: AuditSummary, model: str, out: str, target: Any) -> list[st
             f"{checked:,} random rows were explained again and their proofs checked in {summary.checking:.1f} s: {result}."
         )
     return lines
+
+
+def report(
+    folder: Annotated[str, _FOLDER],
+    by: Annotated[Repeated, _BY] = None,
+    out: Annotated[Path, _PAGE] = Path("report.html"),
+    search: Annotated[bool, _SEARCH] = False,
+    min_rows: Annotated[int, _MIN_ROWS] = 30,
+    budget: Annotated[list[float] | None, _BUDGET] = None,
+    conflicts: Annotated[int | None, _CONFLICTS] = None,
+    seed: Annotated[int, _SEED] = 0,
+    title: Annotated[str, _TITLE] = "",
+    note: Annotated[str, _NOTE] = "",
+    partial: Annotated[bool, _PARTIAL] = False,
+) -> None:
+    """Report who can reach the target, at what cost, and how groups differ, as a page that needs no other file.
+
+    For every group and pair of groups, the page shows the rows that have the target, can reach it and provably cannot, the
+    costs, the features that change and by how much, and differences with their intervals; for rows without recourse, the
+    constraints in the way. It includes the notions of recourse fairness of the literature, with definitions, and says what it
+    does not show. The inputs of the audit are read again for the groups, unless their columns were kept.
+
+    Examples, with the files of `counterleaf demo --save .`:
+
+    - `counterleaf audit model.json applicants.csv --target granted --out audit`
+    - `counterleaf report audit --by housing --by age:25,40,60 --out report.html`
+    """
+    with one_line("nothing was written"):
+        check_out(out)
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise CounterleafError(f"--out is {out}; expected a name that ends in .html")
+        from counterleaf.report.audit import Audit, ReportOptions  # slow to import
+
+        options = ReportOptions(search=search, min_rows=min_rows, budgets=budget or (), seed=seed, title=title, note=note)
+        if conflicts is not None:
+            options["conflicts"] = conflicts
+        found = Audit.read(folder, by=by or (), partial=partial, **options)
+        files = found.save(out)
+        typer.echo(str(found))
+        typer.echo(f"\nWrote {out} and {len(files) - 1} tables next to it")
