@@ -13,7 +13,7 @@ from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.errors import CounterleafError, MissingNumbersError, not_installed, with_article
 from counterleaf.model.adapter import ModelAdapter, PipelineAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
-from counterleaf.question.constraints.lowering import check_steps
+from counterleaf.question.constraints.bounds import Limit
 from counterleaf.question.costs.prices import Prices, default_cost, lower_cost
 from counterleaf.question.margin import read_margin
 from counterleaf.question.posing import Basis
@@ -449,7 +449,9 @@ class Explainer(TableMethods):
         cost = self.default_cost if question.cost is None else question.cost
         margin = read_margin(question.margin, self.schema, self.spreads)
         prices, rules = self._prices(cost), question.rules
-        check_steps(rules, self.schema)
+        for one in rules:
+            if isinstance(one, Limit):
+                one.check(self.schema)
         limits = question.count, question.time_limit, question.max_nodes, question.apart
         return Query(question.target, cost, prices, rules, margin, *limits, question=question)
 

@@ -16,8 +16,7 @@ from counterleaf.core.stopping import has_ended
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
 from counterleaf.proof.certificate import Status
-from counterleaf.question.constraints.boxes import Boxes
-from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.kinds import Boxed, Constraint
 from counterleaf.question.posing import GUARDS, Basis
 from counterleaf.question.query import Query, wanted
 from counterleaf.search.conflict import smallest_conflict
@@ -117,10 +116,16 @@ class Answering:
                 return True
             if found.status is Status.INFEASIBLE:
                 return False
-            return boxes.holding(found.findings.points[0]) if len(found.findings.points) else True
+            if not len(found.findings.points):
+                return True
+            row = found.findings.points[0]
+            return {k for k, box in boxes.items() if all(low <= row[d] <= high for d, low, high in box)}
 
-        boxes = Boxes.of(query.constraints, self.schema, source.vector)
-
+        boxes = {
+            k: [(d, np.ravel(low)[0], np.ravel(high)[0]) for d, low, high in one.box(self.schema, source.vector[None])]
+            for k, one in enumerate(query.constraints)
+            if isinstance(one, Boxed)
+        }
         return smallest_conflict(query.constraints, is_feasible)
 
     def _explanation(

@@ -11,8 +11,8 @@ from counterleaf.answer.explanation import Counterfactual, Explanation
 from counterleaf.answer.text import Terms, apart, text, written
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import GAP, Status
-from counterleaf.question.constraints.functions import max_changes
 from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import max_changes
 from counterleaf.table.frames import make_frame, records, take
 from counterleaf.table.words.values import label_of
 

@@ -14,11 +14,12 @@ from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.model.decision import Decision, Range
 from counterleaf.proof.certificate import Status
 from counterleaf.proof.compound import Compound
-from counterleaf.question.constraints.kinds import Among, Support
+from counterleaf.question.constraints.several import Support
+from counterleaf.question.constraints.tables import Among
 from counterleaf.question.query import Probability, Value, classes_in_words
 from counterleaf.search.ensembles.watching import share_above
-from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
-from counterleaf.table.words.values import label_of, shown
+from counterleaf.table.features import Feature, Numeric, Ordinal, is_missing
+from counterleaf.table.words.values import label_of, shown, word
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
@@ -230,11 +231,6 @@ def _new_values(answer: Explanation, k: int, places: list[int]) -> dict[int, str
     changes = answer[k].changes
     new = {d: changes[schema.names[d]][1] for d in places}
     return {d: plain(row[numbers[d]]) if d in numbers and not is_missing(new[d]) else word(new[d]) for d in places}
-
-
-def word(value: Any) -> str:
-    """Return a category, a level or a truth value on one line."""
-    return MISSING if is_missing(value) else " ".join(str(value).splitlines()) or repr(value)
 
 
 def source_value(feature: Feature, value: Any, new_values: list[str]) -> str:

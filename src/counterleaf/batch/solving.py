@@ -24,8 +24,7 @@ from counterleaf.model.decision import Decision, Goal, Reached
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Answer
-from counterleaf.question.constraints.cases import cases
-from counterleaf.question.constraints.kinds import Limit
+from counterleaf.question.constraints.conditions import cases
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
 from counterleaf.search.prepared import RecentValues
@@ -306,7 +305,7 @@ class TreeSolver(Solver):
     def _depends_on_row(self) -> bool:
         """Whether some limit depends on the values of the row."""
         gaps = any(isinstance(feature, Finite) and feature.missing for feature in self.schema)
-        return gaps or any(isinstance(one, Limit) and (one.from_lower or one.from_upper) for one in self.constraints)
+        return gaps or any(one.relative for one in self.constraints)
 
     @property
     def chunk(self) -> int:

@@ -13,21 +13,12 @@ from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
+from counterleaf.question.constraints.bounds import Limit, between, fix, freeze, only_decrease, only_increase, within
+from counterleaf.question.constraints.choices import Choice, allow, forbid
 from counterleaf.question.constraints.conditions import changed, implies
-from counterleaf.question.constraints.functions import (
-    allow,
-    among,
-    between,
-    fix,
-    forbid,
-    freeze,
-    linear,
-    max_changes,
-    only_decrease,
-    only_increase,
-    within,
-)
-from counterleaf.question.constraints.kinds import Choice, Constraint, Limit
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import linear, max_changes
+from counterleaf.question.constraints.tables import among
 from counterleaf.question.costs.terms import L1, L2, Changes
 from counterleaf.question.query import probability
 from counterleaf.question.query import value as value_target

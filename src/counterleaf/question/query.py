@@ -16,7 +16,9 @@ from counterleaf.model.ensembles.decision import ScoreDecision
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit
-from counterleaf.question.constraints.kinds import Constraint, Near, Support
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import Support
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Margin
 from counterleaf.types import Array

@@ -12,7 +12,7 @@ from counterleaf.model.decision import Decision
 from counterleaf.model.ensembles.decision import ScoreDecision
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound, Round, avoided_by, round_status
-from counterleaf.question.constraints.cases import cases
+from counterleaf.question.constraints.conditions import cases
 from counterleaf.question.query import Query
 from counterleaf.search.prepared import Source
 from counterleaf.search.targets import Targets

@@ -17,7 +17,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Part
-from counterleaf.question.constraints.kinds import Near
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.posing import GUARDS, Guard
 from counterleaf.question.query import Query
 from counterleaf.search.near import ball_of, check_question, find_near

@@ -23,7 +23,8 @@ from counterleaf.proof.ensembles.steps import ForestProof
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
 from counterleaf.question.cells import CellForest, CellPrices, TooCostlyError, UnboundedError, price_cells
-from counterleaf.question.constraints.kinds import MaxChanges, Near, Row
+from counterleaf.question.constraints.several import MaxChanges, Row
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.query import Query
 from counterleaf.question.splits import Margin
 from counterleaf.question.variables import Variables
@@ -149,7 +150,7 @@ class EnsembleTargets(Targets):
             If the cost, a constraint or the number of answers does not fit.
         """
         for one in query.constraints:
-            if isinstance(one, Row) and len({self._feature(d) for d in one.terms(self.schema)}) > 1:
+            if isinstance(one, Row) and len(one.places(self.schema)) > 1:
                 raise CounterleafError(
                     f"{one} is about several features, which ensembles do not support; use between or fix for each"
                 )
@@ -167,9 +168,6 @@ class EnsembleTargets(Targets):
             raise CounterleafError(
                 "LinearCost that earns cannot be combined with limits on changes for ensembles; use L1 or L2"
             )
-
-    def _feature(self, variable: int) -> int:
-        return int(self.variables.feature[variable])
 
     def _choose(
         self, problem: Problem, ready: PreparedForest, decision: ScoreDecision, pool: Array, clear: bool
