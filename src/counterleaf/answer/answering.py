@@ -65,9 +65,9 @@ class Answering:
         self, row: Any, source: Source, query: Query, last: Any, keep: bool, explain_conflict: bool = True
     ) -> tuple[Explanation, Any]:
         """Return the explanation, and the core's answer; ``last`` is that with a smaller margin, from which it continues."""
-        until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
+        until = query.until
         certificate, decision = self._solve(source, query, until, keep, last)
-        unlimited = query.time_limit is None and query.max_nodes is None
+        unlimited = query.question.time_limit is None and query.question.max_nodes is None
         if last is not None and certificate.status is Status.LIMIT and unlimited:
             certificate, decision = self._solve(source, query, until, keep, None)  # the warm start, not a limit, stopped it
         is_empty = certificate.status is Status.INFEASIBLE and explain_conflict
@@ -150,7 +150,7 @@ class Answering:
             lower_bound=found.lower_bound,
             source=row,
             source_label=label,
-            target=wanted(query.target, decision),
+            target=wanted(query.question.target, decision),
             schema=self.schema,
             certificate=certificate,
             decision=decision,

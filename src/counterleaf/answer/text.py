@@ -14,7 +14,7 @@ from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.model.decision import Decision, Range
 from counterleaf.proof.certificate import Status
 from counterleaf.proof.compound import Compound
-from counterleaf.question.constraints.several import Support
+from counterleaf.question.constraints.several import Support, support_of
 from counterleaf.question.constraints.tables import Among
 from counterleaf.question.query import Probability, Value, classes_in_words
 from counterleaf.search.ensembles.watching import share_above
@@ -462,7 +462,7 @@ def _margin(answer: Explanation) -> str:
 
 def _support(answer: Explanation) -> str:
     """Return to which leaves the proof is limited, if to some."""
-    least = max((one.least for one in answer.constraints if isinstance(one, Support)), default=0)
+    least = support_of(answer.constraints)
     leaf = "a leaf" if answer.decision.model.is_one_tree else "leaves"
     return f" to {leaf} of {least} or more rows of the data" if least else ""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -59,7 +57,7 @@ class Solver(ABC):
         self.targets, self.adapter, self.rows, self.query, self.threads = targets, adapter, rows, query, threads
         self.parts, self._made = None if adapter.routes is None else parts, RecentValues()
         self.schema, self.model = targets.schema, adapter.tree
-        by_class = query.target is None and not self.model.is_regression
+        by_class = query.question.target is None and not self.model.is_regression
         self._decide([targets.goal(query, source) for source in (range(len(self.model.classes)) if by_class else (0,))])
         split = cases(query.constraints, self.schema, singly=targets.splits_implications)
         limits = [lower_constraints(case, self.schema, self._neutral()) for case in split]  # finds mistakes before the work
@@ -225,8 +223,7 @@ class Solver(ABC):
 
     def certified(self, row: Any, guard: float = 0.0) -> Solved:
         """Solve one row as ``explain`` does."""
-        until = math.inf if self.query.time_limit is None else time.perf_counter() + self.query.time_limit
-        return solve(self.targets, self.targets.locate(row), self.query, until, guard=guard)
+        return solve(self.targets, self.targets.locate(row), self.query, self.query.until, guard=guard)
 
     def sources(self, codes: Array) -> Array:
         """Return the rows as variables, with zeros in place of invalid rows."""
@@ -293,7 +290,7 @@ class TreeSolver(Solver):
             or limits.max_changes >= 0
             or limits.pool is not None
             or limits.near is not None
-            or self.query.max_nodes is not None
+            or self.query.question.max_nodes is not None
         ):
             return None
         if prices.coupling is not None or prices.runs or any((table < 0).any() for table in prices.moves):
@@ -426,7 +423,7 @@ class TreeSolver(Solver):
     @property
     def alone(self) -> bool:
         """Whether each row needs a search of its own: its answer is one of given rows, or it has a time limit or tangents."""
-        searched = self.axis_aligned is None and (self.query.time_limit is not None or self.decision.curved)
+        searched = self.axis_aligned is None and (self.query.question.time_limit is not None or self.decision.curved)
         return searched or self.is_split or self.limits.pool is not None or self.limits.near is not None
 
     def _by_search(self, codes: Array) -> Outcomes:
@@ -452,7 +449,7 @@ class TreeSolver(Solver):
         if self.constraints and limits is None:
             return
         targets = [target.decision.target] if self.apart else self.class_costs
-        budget = _core.Budget(1, self.query.max_nodes, stop=current())
+        budget = _core.Budget(1, self.query.question.max_nodes, stop=current())
         begun = sources, target.search.tree.apply(sources), places
         found = target.search.find_many(begun, self.query, targets, limits, budget, self.threads)
         leaves = np.where(found.leaves >= 0, target.decision.origin[found.leaves], -1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -17,11 +18,14 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit
 from counterleaf.question.constraints.kinds import Constraint
-from counterleaf.question.constraints.several import Support
+from counterleaf.question.constraints.several import support_of
 from counterleaf.question.constraints.tables import Near
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Margin
 from counterleaf.types import Array
+
+if TYPE_CHECKING:
+    from counterleaf.question.question import Question
 
 _FREE = 0.0  # the price of a class that is only named
 
@@ -170,36 +174,31 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """A ``Question`` as the searches of one explainer read it.
+    """A ``Question`` as the searches of one explainer read it: what depends on its features, and what each search varies."""
 
-    ``target`` is what the user passed, ``cost`` as well, or the default; ``prices`` is the cost as arrays.
-    """
-
-    target: Any
-    cost: Any
-    prices: Prices
-    constraints: tuple[Constraint, ...]
-    margin: Margin = 0.0
-    count: int | None = 1
-    time_limit: float | None = None
-    max_nodes: int | None = None
-    apart: int = 0  # how many of the features that an answer changes stay in every later one; 0: answers of different leaves
+    question: Question
+    cost: Any  # that of the question, or the default
+    prices: Prices  # the cost as arrays
+    margin: Margin  # for every feature
+    constraints: tuple[Constraint, ...]  # those of the question, or of one of its cases
+    count: int | None  # of answers of a search
     avoided: tuple[ChangeLimit, ...] = ()  # limits on the features that change, from the alternatives found before
-    question: Any = None  # the Question
+
+    @property
+    def until(self) -> float:
+        """The time at which a search stops that begins now."""
+        limit = self.question.time_limit
+        return math.inf if limit is None else time.perf_counter() + limit
 
     @property
     def support(self) -> int:
         """The number of rows of the data that a leaf needs to count."""
-        return max((one.least for one in self.constraints if isinstance(one, Support)), default=0)
+        return support_of(self.constraints)
 
     @property
     def near(self) -> Near | None:
         """The constraint that the answer is near the data, if there is one."""
         return next((one for one in self.constraints if isinstance(one, Near)), None)
-
-    def goal(self, tree: Tree | Ensemble, source_class: int) -> Goal:
-        """The target for a row that the model assigns to ``source_class``."""
-        return read_goal(self.target, tree, source_class)
 
 
 def known_options(call: str, options: Any, known: Any = Options) -> Any:
@@ -223,27 +222,7 @@ def wanted(target: Any, decision: Decision | ScoreDecision) -> Any:
 
 
 def read_goal(target: Any, tree: Tree | Ensemble, source_class: int) -> Goal:
-    """Read a target: class index -> class cost, or a range of a probability or value.
-
-    Parameters
-    ----------
-    target : object, list, dict, Probability, Value or None
-        A class, several classes, a dict from class to cost, an interval, or None for every class except ``source_class``.
-    tree : Tree or Ensemble
-        The tree of the model, or its trees.
-    source_class : int
-        The index of the class that the model predicts for the row.
-
-    Returns
-    -------
-    dict or Range
-        The target in the terms of the tree.
-
-    Raises
-    ------
-    CounterleafError
-        If the target does not fit the model.
-    """
+    """Read a target for a row of some class: class index -> class cost, or a range of a probability or value."""
     if isinstance(target, Value) and not tree.is_regression:
         raise CounterleafError(
             f"target is a value, but the model predicts classes; name one of {some(tree.classes.tolist())}, "
@@ -268,27 +247,7 @@ def read_goal(target: Any, tree: Tree | Ensemble, source_class: int) -> Goal:
 
 
 def read_target(target: Any, classes: Array, source_class: int) -> dict[int, float]:
-    """Read a target as class index -> class cost.
-
-    Parameters
-    ----------
-    target : object, list, dict or None
-        A class, several classes, a dict from class to cost, or None for every class except ``source_class``.
-    classes : array of shape (n_classes,)
-        The labels of the model.
-    source_class : int
-        The index of the class that the model predicts for the row.
-
-    Returns
-    -------
-    dict
-        From class index to class cost.
-
-    Raises
-    ------
-    CounterleafError
-        If the target is empty, names an unknown class, or has a cost that is not a finite number.
-    """
+    """Read a class, a list of classes, a dict of costs, or None for every class but one, as class index -> class cost."""
     labels = classes.tolist()
     if target is None:
         return {k: 0.0 for k in range(len(labels)) if k != source_class}

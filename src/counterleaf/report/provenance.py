@@ -57,7 +57,7 @@ def target_words(target: Any) -> str:
 
 def question_words(query: Query, schema: Schema) -> tuple[tuple[str, str], ...]:
     """Return the parts of a question in words."""
-    parts = [("target", target_words(query.target)), ("cost", cost_words(query.cost))]
+    parts = [("target", target_words(query.question.target)), ("cost", cost_words(query.cost))]
     parts += [("constraint", one.words(schema)) for one in query.constraints] or [("constraints", "none")]
     margin = query.margin
     if isinstance(margin, tuple):
@@ -65,10 +65,10 @@ def question_words(query: Query, schema: Schema) -> tuple[tuple[str, str], ...]:
         parts += [("margin", ", ".join(named))] * bool(named)
     elif margin:
         parts.append(("margin", f"{margin:g}"))
-    if query.time_limit is not None:
-        parts.append(("time limit", f"{query.time_limit:g} seconds per row"))
-    if query.max_nodes is not None:
-        parts.append(("node limit", f"{query.max_nodes:,} search nodes per row"))
+    if query.question.time_limit is not None:
+        parts.append(("time limit", f"{query.question.time_limit:g} seconds per row"))
+    if query.question.max_nodes is not None:
+        parts.append(("node limit", f"{query.question.max_nodes:,} search nodes per row"))
     return tuple(parts)
 
 

@@ -62,7 +62,7 @@ def check_question(near: Near, query: Query, schema: Schema, plain: bool, obliqu
         reason = "several answers; expected count=1"
     elif query.margin:
         reason = "a margin; expected 0"
-    elif query.max_nodes is not None:
+    elif query.question.max_nodes is not None:
         reason = "max_nodes; use time_limit"
     elif schema.gaps:
         reason = "a row with missing numbers; fill them in first"

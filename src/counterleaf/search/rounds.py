@@ -55,7 +55,7 @@ def solve(
         A certificate, or a compound of several, and the decision.
     """
     split = cases(query.constraints, targets.schema, source.vector, targets.splits_implications) if query.constraints else [()]
-    rounds = query.apart > 0 and query.count != 1
+    rounds = query.question.apart > 0 and query.count != 1
     if len(split) == 1 and not rounds:
         one = query if not query.constraints or split[0] == query.constraints else replace(query, constraints=split[0])
         return targets.certify(source, one, _budget(query, until, keep), earlier, guard)
@@ -66,18 +66,18 @@ def solve(
         solved = [targets.certify(source, part, _budget(part, until, False), None, guard) for part in parts]
         found.append(tuple(certificate for certificate, _ in solved))
         decision = decision or solved[0][1]
-        last = Compound((found[-1],), query.apart, 1)
+        last = Compound((found[-1],), query.question.apart, 1)
         if not rounds or not last.answers or len(found) == query.count or round_status(found[-1]) is Status.LIMIT:
             break
-        avoided = avoided_by(last.owner(0).problem, last.answers[0].row, query.apart)
+        avoided = avoided_by(last.owner(0).problem, last.answers[0].row, query.question.apart)
         if not avoided.features or has_ended(until):
             break
         parts = [replace(part, avoided=(*part.avoided, avoided)) for part in parts]
     if len(found) == 1 and len(found[0]) == 1 and query.count == 1:
         return found[0][0], decision
-    return Compound(tuple(found), query.apart, query.count), decision
+    return Compound(tuple(found), query.question.apart, query.count), decision
 
 
 def _budget(query: Query, until: float, keep: bool) -> _core.Budget:
     left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
-    return _core.Budget(query.count, query.max_nodes, left, keep, current())
+    return _core.Budget(query.count, query.question.max_nodes, left, keep, current())

@@ -13,7 +13,7 @@ from counterleaf.model.decision import Goal, Range, Reached
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate
-from counterleaf.question.query import Query
+from counterleaf.question.query import Query, read_goal
 from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
@@ -44,7 +44,7 @@ class Targets(ABC):
 
     def goal(self, query: Query, source_class: int) -> Goal:
         """The target of a question about a row of some class; values become those of the tree or the ensemble."""
-        goal = query.goal(self._model, source_class)
+        goal = read_goal(query.question.target, self._model, source_class)
         if self.rescale is None or not isinstance(goal, Range) or goal.output >= 0:
             return goal
         wanted = goal.low, goal.high

@@ -188,7 +188,7 @@ class _Clock:
     """The limits of one question that takes several searches, which share its time."""
 
     def __init__(self, budget: _core.Budget, query: Query) -> None:
-        self._count, self._nodes = budget.count, query.max_nodes
+        self._count, self._nodes = budget.count, query.question.max_nodes
         self._until = math.inf if budget.seconds is None else time.perf_counter() + budget.seconds
 
     def budget(self) -> _core.Budget:

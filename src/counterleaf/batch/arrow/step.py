@@ -86,8 +86,8 @@ class ArrowStep:
         explainer = self.explainer
         self._query = explainer.lower(self.question)
         empty = pa.RecordBatch.from_pydict({name: pa.array([], pa.float64()) for name in explainer.schema.names})
-        solver = explainer._solver(ArrowRows(empty, explainer.schema, pa.schema([])), self._query, self._threads)
-        self.target = self._query.target
+        solver = explainer.solver(ArrowRows(empty, explainer.schema, pa.schema([])), self._query, self._threads)
+        self.target = self.question.target
         if self.target is not None and not isinstance(self.target, (Probability, Value)):
             self.target = tuple(solver.model.classes[list(read_target(self.target, solver.model.classes, -1))].tolist())
         self.is_batched = not solver.alone
@@ -185,7 +185,7 @@ class ArrowStep:
             return one
 
         def solver(rows: Any) -> Any:
-            return self.explainer._solver(rows, self._query, self._threads)
+            return self.explainer.solver(rows, self._query, self._threads)
 
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
         return self._with_kept(batch, run_alternatives(solver(rows), explain, solver, self._columns, False))

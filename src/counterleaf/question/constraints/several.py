@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,6 +136,11 @@ class Support(Constraint):
     def words(self, schema: Schema) -> str:
         """Return it as part of a sentence."""
         return f"at least {self.least:,} rows of the data must reach the same leaf of the tree"
+
+
+def support_of(constraints: Iterable[Constraint]) -> int:
+    """Return the number of rows of the data that a leaf needs under some constraints."""
+    return max((one.least for one in constraints if isinstance(one, Support)), default=0)
 
 
 def _are_coefficients(part: Any) -> bool:

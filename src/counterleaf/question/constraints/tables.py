@@ -143,7 +143,10 @@ def among(rows: Any) -> Among:
 
 
 def near(data: Any, quantile: float = 0.99, metric: str = "L1") -> Near:
-    """Keep the answer near the data: as close to a row of its class as most rows are to each other. Experimental.
+    """Keep the answer near the data: as close to a row of its class as most rows are to each other.
+
+    Experimental: it may change in any version. It takes a single tree and constraints on single features; other parts of a
+    question that it cannot be combined with are refused.
 
     The distance of two rows is the sum over the features of their difference, relative to the range of the feature in ``data``;
     two different categories differ by 1. The radius is a quantile, over the rows of ``data``, of the distance to the nearest

@@ -160,7 +160,7 @@ class EnsembleTargets(Targets):
             raise CounterleafError(
                 "Quadratic is not supported for ensembles; expected L1, L2, Changes, LinearCost or a sum of them"
             )
-        if query.count != 1 and not query.apart:
+        if query.count != 1 and not query.question.apart:
             raise CounterleafError(
                 'the answers of an ensemble have no leaves to differ in; use distinct="features" and a count'
             )
