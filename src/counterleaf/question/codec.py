@@ -95,13 +95,7 @@ def _implication(entry: Mapping[str, Any], where: str, depth: int) -> Implies:
 
 
 def question_out(question: Any) -> dict[str, Any]:
-    """Write a question; what is as usual is left out.
-
-    Raises
-    ------
-    CounterleafError
-        If a part is not text or a finite number, or is a table that only Python holds.
-    """
+    """Write a question; what is as usual is left out."""
     margin = by_name(question.margin)
     content = {
         "target": _target_out(question.target),
@@ -116,13 +110,7 @@ def question_out(question: Any) -> dict[str, Any]:
 
 
 def question_in(content: Any, where: str) -> dict[str, Any]:
-    """Read the arguments of a question.
-
-    Raises
-    ------
-    CounterleafError
-        If the content is anything else; the message names the part.
-    """
+    """Read the arguments of a question; a message names the part that is wrong."""
     check_keys(content, (), PARTS, where)
     out = {name: content[name] for name in ("margin", "distinct", *LIMITS) if content.get(name) is not None}
     if content.get("target") is not None:

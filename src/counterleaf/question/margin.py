@@ -17,26 +17,9 @@ from counterleaf.table.schema import Schema
 
 
 def read_margin(margin: Any, schema: Schema, spreads: Spreads | None) -> Margin:
-    """Check a margin.
+    """Check a margin: one number, distances by feature, or a percentage of each feature's range in the data, such as "1%".
 
-    Parameters
-    ----------
-    margin : float, dict, Series or str
-        One number, distances by feature name, or a percentage of each feature's range in the data, such as ``"1%"``.
-    schema : Schema
-        The features.
-    spreads : Spreads or None
-        The spreads of the data.
-
-    Returns
-    -------
-    float or tuple of float
-        One number, or one per feature: 0 for features that have no number.
-
-    Raises
-    ------
-    CounterleafError
-        If the margin is anything else, is negative, names a feature that is not a number, or needs data that is not available.
+    The result is one number, or one per feature: 0 for features that have no number.
     """
     margin = by_name(margin)
     if isinstance(margin, str):

@@ -81,11 +81,9 @@ class Limit(Boxed):
         return self.from_lower and self.from_upper and size_of(self.lower) == size_of(self.upper) == 0
 
     def about(self) -> tuple[Any, ...]:
-        """Return the features that it names."""
         return self.names
 
     def by_feature(self) -> list[Self]:
-        """Return one limit for each feature."""
         if len(self.names) == 1:
             return [self]
         made = self.call.partition("(")[0]
@@ -108,7 +106,6 @@ class Limit(Boxed):
                 )
 
     def box(self, schema: Schema, sources: Array) -> Box:
-        """Return the bounds on the variables of each feature."""
         out: Box = []
         for name in self.names:
             d = schema.index(name)
@@ -176,7 +173,6 @@ class Limit(Boxed):
         return end if isinstance(end, float) and math.isinf(end) else float(self.place(feature, end))
 
     def to_json(self) -> dict[str, Any]:
-        """Return its entry in a file."""
         name = name_out(self.names)
         if not self.relative:
             if self.lower == self.upper:
@@ -197,7 +193,6 @@ class Limit(Boxed):
         return {"only_decrease": name, **present({"by": _distance_out(opposite(self.upper)) or None, "at_most": most})}
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         names = ", ".join(self.features(schema))
         if self.is_frozen:
             return f"unchanged: {names}" if len(self.names) > 1 else f"{names} must not change"
@@ -304,11 +299,6 @@ def freeze(*names: Any) -> Limit:
     *names : str, int or list
         The features, by name or by position, one by one or in lists.
 
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
-
     Raises
     ------
     CounterleafError
@@ -334,11 +324,6 @@ def fix(name: Any, value: Any) -> Limit:
     value : float, str or bool
         A number, or one of the feature's values.
 
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
-
     Raises
     ------
     CounterleafError
@@ -363,11 +348,6 @@ def between(name: Any, lower: Any = None, upper: Any = None) -> Limit:
         The feature, by name or by position.
     lower, upper : float or str, optional
         The bounds, both included: numbers, or levels of an ordered feature. None leaves a side open, and so does infinity.
-
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
 
     Raises
     ------
@@ -420,11 +400,6 @@ def within(name: Any, lower: Any, upper: Any) -> Limit:
         The least and the greatest change, both included: a number to add to the row's value, or a percentage of its absolute
         value, as in ``"-5%"``. For levels, a number of levels. None leaves a side open.
 
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
-
     Raises
     ------
     CounterleafError
@@ -467,11 +442,6 @@ def only_increase(*names: Any, by: float | str = 0.0, at_most: float | str | Non
     at_most : float or str, optional
         The largest increase, in the same way. By default it is not limited.
 
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
-
     Raises
     ------
     CounterleafError
@@ -501,25 +471,8 @@ def only_decrease(*names: Any, by: float | str = 0.0, at_most: float | str | Non
     ----------
     *names : str, int or list
         The features, by name or by position, one by one or in lists: numbers, or features with ordered levels.
-    by : float or str, default 0
-        The smallest decrease; above 0 the features must change. A number, or a percentage of the absolute value of the row's
-        number, as in ``"5%"``. For levels, a number of levels.
-    at_most : float or str, optional
-        The largest decrease, in the same way. By default it is not limited.
-
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
-
-    Raises
-    ------
-    CounterleafError
-        If no feature is named, if ``by`` is negative, or if ``at_most`` is less than ``by``.
-
-    Notes
-    -----
-    A percentage of 0 is 0. If the number is missing, it stays missing.
+    by, at_most : float or str, optional
+        The smallest and the largest decrease, as in ``only_increase``.
 
     Examples
     --------

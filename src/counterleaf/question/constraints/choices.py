@@ -27,11 +27,9 @@ class Choice(Boxed):
     relative = False
 
     def about(self) -> tuple[Any, ...]:
-        """Return the feature that it names."""
         return (self.name,)
 
     def box(self, schema: Schema, sources: Array) -> Box:
-        """Rule out the other values."""
         d = schema.index(self.name)
         feature, start = schema.features[d], schema.span(d).start
         if isinstance(feature, Numeric):
@@ -41,11 +39,9 @@ class Choice(Boxed):
         return only(feature, start, left, keep=not self.allowed)
 
     def to_json(self) -> dict[str, Any]:
-        """Return its entry in a file."""
         return {"allow" if self.allowed else "forbid": plain(self.name), "values": [plain(value) for value in self.values]}
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         values = " or ".join(map(word, self.values))
         return f"{self.features(schema)[0]} must {'' if self.allowed else 'not '}be {values}"
 
@@ -69,11 +65,6 @@ def allow(name: Any, values: Any) -> Choice:
     values : list
         The values that an answer may have.
 
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
-
     Examples
     --------
     >>> allow("job", ["cook", "clerk"])
@@ -92,11 +83,6 @@ def forbid(name: Any, values: Any) -> Choice:
         The feature, by name or by position.
     values : list
         The values that an answer must not have.
-
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
 
     Examples
     --------

@@ -42,11 +42,9 @@ class Becomes(Limit):
     """The named feature has one value; as a condition, the source has another value."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return its entry in a file."""
         return {"becomes": name_out(self.names), "value": short(self.lower)}
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         return f"{self.features(schema)[0]} becomes {word(self.lower)}"
 
 
@@ -55,11 +53,9 @@ class Stays(Limit):
     """The named feature keeps its value."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return its entry in a file."""
         return {"stays": name_out(self.names)}
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         return f"{self.features(schema)[0]} stays the same"
 
 
@@ -70,15 +66,12 @@ class Changed(Statement):
     name: Any
 
     def about(self) -> tuple[Any, ...]:
-        """Return the feature that it names."""
         return (self.name,)
 
     def to_json(self) -> dict[str, Any]:
-        """Return its entry in a file."""
         return {"changed": plain(self.name)}
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         return f"{self.features(schema)[0]} changes"
 
 
@@ -150,7 +143,6 @@ class Either(Alternatives):
     second: Boxed
 
     def alternatives(self, schema: Schema) -> list[Constraint]:
-        """Return both."""
         return [self.first, self.second]
 
 
@@ -180,11 +172,9 @@ class Implies(Alternatives):
         return list(dict.fromkeys([*self.condition.features(schema), *self.then.features(schema)]))
 
     def to_json(self) -> dict[str, Any]:
-        """Return its entry in a file."""
         return {"implies": {"if": self.condition.to_json(), "then": self.then.to_json()}}
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         return f"if {self.condition.words(schema)}, then {self.then.words(schema)}"
 
 
@@ -264,11 +254,6 @@ def becomes(name: Any, value: Any) -> Becomes:
     value : float, str or bool
         A number, or one of the feature's values.
 
-    Returns
-    -------
-    Constraint
-        For ``constraints=``, or a condition for ``implies``.
-
     Raises
     ------
     CounterleafError
@@ -292,11 +277,6 @@ def stays(name: Any) -> Stays:
     ----------
     name : str or int
         The feature, by name or by position.
-
-    Returns
-    -------
-    Constraint
-        For ``constraints=``, or a condition for ``implies``.
 
     Examples
     --------
@@ -342,11 +322,6 @@ def implies(condition: Changed | Constraint, then: Constraint) -> Implies:
         only_increase, only_decrease, allow, forbid), which is true if the answer satisfies it.
     then : Constraint
         Any constraint, also another ``implies``.
-
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
 
     Raises
     ------

@@ -96,7 +96,6 @@ class Row(Constraint):
         return {"linear": coef if named else list(map(list, coef.items())), "relation": self.relation, "rhs": short(self.rhs)}
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         named = {one: one if isinstance(one, str) else schema.names[schema.index(one)] for one in self.coef}
         terms = [f"{value_words(a)} times {named[one]}" if a != 1 else named[one] for one, a in self.coef.items()]
         return f"{' plus '.join(terms)} must be {_RELATIONS[self.relation]} {value_words(self.rhs)}"
@@ -115,11 +114,9 @@ class MaxChanges(Constraint):
         limits.max_changes = count if limits.max_changes < 0 else min(limits.max_changes, count)
 
     def to_json(self) -> dict[str, Any]:
-        """Return its entry in a file."""
         return {"max_changes": self.count}
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         return f"at most {self.count} {'feature' if self.count == 1 else 'features'} may change"
 
 
@@ -134,7 +131,6 @@ class Support(Constraint):
         """Add nothing: it is about leaves."""
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         return f"at least {self.least:,} rows of the data must reach the same leaf of the tree"
 
 
@@ -172,11 +168,6 @@ def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
     rhs : float
         The right-hand side.
 
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
-
     Raises
     ------
     CounterleafError
@@ -206,11 +197,6 @@ def max_changes(count: int) -> MaxChanges:
     ----------
     count : int
         The largest number of changed features. A category counts as one feature.
-
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
 
     Raises
     ------

@@ -42,7 +42,6 @@ class Among(Constraint):
         return {"among": cells if names is None else [dict(zip(names, row, strict=True)) for row in cells]}
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         return f"the changed row must be one of {len(self.rows):,} given rows"
 
 
@@ -71,7 +70,6 @@ class Near(Constraint):
         )
 
     def words(self, schema: Schema) -> str:
-        """Return it as part of a sentence."""
         return f"the changed row must be as near to a row of its class as {100 * self.quantile:g} % of the data are"
 
 
@@ -123,11 +121,6 @@ def among(rows: Any) -> Among:
     rows : DataFrame or array-like of shape (n_rows, n_features)
         The candidates. They are copied.
 
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
-
     Raises
     ------
     CounterleafError
@@ -161,11 +154,6 @@ def near(data: Any, quantile: float = 0.99, metric: str = "L1") -> Near:
         The share of the rows that are as near to another row of their class as the answer has to be; above 0 and at most 1.
     metric : {"L1", "L2"}, default="L1"
         The sum of the differences, or of their squares.
-
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
 
     Raises
     ------
