@@ -24,7 +24,7 @@ FRAMES = ("table", "datasets")  # the package that knows pandas and polars, and 
 spec = importlib.util.spec_from_file_location("write_map", ROOT / "scripts" / "write_map.py")
 write_map = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(write_map)
-TOP = ("__init__.py", "__main__.py", "explainer.py", "shortcuts.py")
+TOP = ("__init__.py", "__main__.py", "explainer.py")
 
 
 @functools.cache

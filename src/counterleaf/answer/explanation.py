@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
@@ -223,9 +223,6 @@ class Explanation(Sequence[Counterfactual]):
 
     def __len__(self) -> int:
         return len(self.certificate.findings.leaves)
-
-    def __iter__(self) -> Iterator[Counterfactual]:
-        return iter(self.counterfactuals)
 
     def __repr__(self) -> str:
         best = f", cost {self[0].cost:.4g}, {self[0].label} instead of {self.source_label}" if len(self) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
@@ -38,9 +38,6 @@ class MarginPath(Sequence[Explanation]):
 
     def __len__(self) -> int:
         return len(self.explanations)
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self.explanations)
 
     def __str__(self) -> str:
         lines = [["margin", "cost", "model says", "changed features"]]

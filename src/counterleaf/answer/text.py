@@ -64,15 +64,17 @@ def text(answer: Explanation, terms: Terms = _PYTHON) -> str:
     page = compose(answer, terms=terms)
     if not page.head:
         return " ".join(filter(None, [page.sentence, page.proof]))
-    table = [page.head, *page.lines, *page.foot]
-    widths = [max(len(line[k]) for line in table) for k in range(len(page.head))]
-    rows = [
-        "  ".join([line[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
-        for line in table
-    ]
+    rows = laid_out([page.head, *page.lines, *page.foot], 0)
     if page.more:
         rows.insert(1 + len(page.lines), page.more)
     return "\n".join([page.sentence, "", *rows, "", page.proof])
+
+
+def laid_out(lines: list[list[str]], left: int) -> list[str]:
+    """Return a table as lines of text; the column ``left`` is text, the others are numbers."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [str.ljust if k == left else str.rjust for k in range(len(widths))]
+    return ["  ".join(side(cell, w) for side, cell, w in zip(sides, line, widths, strict=True)).rstrip() for line in lines]
 
 
 def html(answer: Explanation) -> str:

@@ -30,8 +30,43 @@ if TYPE_CHECKING:
 _FREE = 0.0  # the price of a class that is only named
 
 
+class _Interval:
+    """Ends of an interval, of which one may be open."""
+
+    __slots__ = ()
+    at_least: float | None
+    at_most: float | None
+
+    def __post_init__(self) -> None:
+        """Check the ends and store them as floats."""
+        name = type(self).__name__.lower()
+        for end in ("at_least", "at_most"):
+            given = getattr(self, end)
+            if isinstance(given, (bool, np.bool_)):
+                raise CounterleafError(f"{end} is {given}; expected a number")
+            object.__setattr__(self, end, None if given is None else number(given, end))
+        low, high = self.at_least, self.at_most
+        if low is None and high is None:
+            raise CounterleafError(f"{name} has no interval; pass at_least= or at_most=")
+        if low is not None and high is not None and low > high:
+            raise CounterleafError(f"{name} at least {low:g} and at most {high:g} is empty; swap the two numbers")
+        for end_value in (low, high):
+            if name == "probability" and end_value is not None and not 0.0 <= end_value <= 1.0:
+                raise CounterleafError(f"probability got {end_value:g}; expected a number from 0 to 1")
+
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        low, high = (None if end is None else repr(end).removesuffix(".0") for end in (self.at_least, self.at_most))
+        if low is not None and low == high:
+            return f"exactly {low}"
+        if low is not None and high is not None:
+            return f"from {low} to {high}"
+        return f"at least {low}" if low is not None else f"at most {high}"
+
+
 @dataclass(frozen=True, slots=True)
-class Probability:
+class Probability(_Interval):
     """The target that the model gives a class a probability within an interval; made by ``probability``.
 
     Parameters
@@ -46,23 +81,12 @@ class Probability:
     at_least: float | None = None
     at_most: float | None = None
 
-    def __post_init__(self) -> None:
-        _set_ends(self, "probability")
-        for end in (self.at_least, self.at_most):
-            if end is not None and not 0.0 <= end <= 1.0:
-                raise CounterleafError(f"probability got {end:g}; expected a number from 0 to 1")
-
     def __str__(self) -> str:
         return f"probability of {self.label} {self.interval}"
 
-    @property
-    def interval(self) -> str:
-        """The interval in words."""
-        return _interval(self.at_least, self.at_most)
-
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Value(_Interval):
     """The target that a regression model predicts a value within an interval; made by ``value``.
 
     Parameters
@@ -74,16 +98,8 @@ class Value:
     at_least: float | None = None
     at_most: float | None = None
 
-    def __post_init__(self) -> None:
-        _set_ends(self, "value")
-
     def __str__(self) -> str:
         return f"value {self.interval}"
-
-    @property
-    def interval(self) -> str:
-        """The interval in words."""
-        return _interval(self.at_least, self.at_most)
 
 
 def probability(label: Any, *, at_least: float | None = None, at_most: float | None = None) -> Probability:
@@ -139,29 +155,6 @@ def value(*, at_least: float | None = None, at_most: float | None = None) -> Val
     value at least 250000
     """
     return Value(at_least, at_most)
-
-
-def _set_ends(target: Any, name: str) -> None:
-    """Check the ends of an interval and store them as floats."""
-    for end in ("at_least", "at_most"):
-        given = getattr(target, end)
-        if isinstance(given, (bool, np.bool_)):
-            raise CounterleafError(f"{end} is {given}; expected a number")
-        object.__setattr__(target, end, None if given is None else number(given, end))
-    low, high = target.at_least, target.at_most
-    if low is None and high is None:
-        raise CounterleafError(f"{name} has no interval; pass at_least= or at_most=")
-    if low is not None and high is not None and low > high:
-        raise CounterleafError(f"{name} at least {low:g} and at most {high:g} is empty; swap the two numbers")
-
-
-def _interval(at_least: float | None, at_most: float | None) -> str:
-    low, high = (None if end is None else repr(end).removesuffix(".0") for end in (at_least, at_most))
-    if low is not None and low == high:
-        return f"exactly {low}"
-    if low is not None and high is not None:
-        return f"from {low} to {high}"
-    return f"at least {low}" if low is not None else f"at most {high}"
 
 
 class Options(TypedDict, total=False):
