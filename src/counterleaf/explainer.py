@@ -20,9 +20,8 @@ from counterleaf.model.adapter import ModelAdapter, PipelineAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
 from counterleaf.question.constraints.bounds import Limit
 from counterleaf.question.costs.prices import Prices, default_cost, lower_cost
-from counterleaf.question.margin import read_margin
 from counterleaf.question.posing import Basis
-from counterleaf.question.query import Options, Query, known_options
+from counterleaf.question.query import Options, Query, known_options, read_margin
 from counterleaf.question.question import Question, ask
 from counterleaf.search.ensembles.forest import targets_of
 from counterleaf.search.prepared import RecentValues, Source
@@ -645,11 +644,9 @@ class Explainer:
     def _posed(self, row: Any, query: Query) -> tuple[Answering, Source, Query]:
         """Return the row as the explainer of its missing numbers reads it, and the query with the prices of that explainer."""
         variant, source = self._located(row)
-        if variant is not self:
-            return variant._posed(row, query)
-        if (prices := self._prices(query.cost)) is not query.prices:  # of an explainer with gaps
+        if (prices := variant._prices(query.cost)) is not query.prices:
             query = replace(query, prices=prices)
-        return self._answering, source, query
+        return variant._answering, source, query
 
 
 def explain(

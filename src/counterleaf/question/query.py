@@ -1,4 +1,4 @@
-"""Targets, and a question as the searches read it: checked once, then passed through the search, the batch and the answer."""
+"""Targets and margins, and a question as the searches read it: what depends on the features of an explainer."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ from counterleaf.question.constraints.several import support_of
 from counterleaf.question.constraints.tables import Near
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Margin
+from counterleaf.table.features import Numeric
+from counterleaf.table.frames import by_name
+from counterleaf.table.infer import Spreads
+from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
@@ -261,3 +265,44 @@ def read_target(target: Any, classes: Array, source_class: int) -> dict[int, flo
     if not out:
         raise CounterleafError("target is empty; name at least one class")
     return out
+
+
+def read_margin(margin: Any, schema: Schema, spreads: Spreads | None) -> Margin:
+    """Check a margin: one number, distances by feature, or a percentage of each feature's range in the data, such as "1%".
+
+    The result is one number, or one per feature: 0 for features that have no number.
+    """
+    margin = by_name(margin)
+    if isinstance(margin, str):
+        share = _share(margin)
+        if spreads is None:
+            raise CounterleafError(
+                f"margin={brief(margin)} is a share of the range of the data; pass data= to Explainer, or numbers"
+            )
+        numbers = [isinstance(feature, Numeric) for feature in schema]
+        return tuple(np.where(numbers, share * spreads.range, 0.0).tolist())
+    if not isinstance(margin, Mapping):
+        value = number(margin, "margin")
+        if value < 0:
+            raise CounterleafError(f"margin is {value}; expected 0 or more")
+        return value
+    out = [0.0] * len(schema)
+    for name, distance in margin.items():
+        d = schema.index(name)
+        if not isinstance(schema.features[d], Numeric):
+            raise CounterleafError(f"margin names feature {schema.names[d]!r}, which is not a number; leave it out")
+        out[d] = number(distance, f"the margin of {schema.names[d]!r}")
+        if out[d] < 0:
+            raise CounterleafError(f"the margin of {schema.names[d]!r} is {brief(distance)}; expected 0 or more")
+    return tuple(out)
+
+
+def _share(text: str) -> float:
+    """The share that a percentage stands for."""
+    try:
+        share = float(text.strip().removesuffix("%")) / 100 if text.strip().endswith("%") else math.nan
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < math.inf:
+        raise CounterleafError(f'margin is {brief(text)}; expected a number, a dict by feature, or a percentage such as "1%"')
+    return share

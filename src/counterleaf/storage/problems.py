@@ -29,9 +29,8 @@ from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.constraints.lowering import lower_constraints
 from counterleaf.question.constraints.tables import Near
 from counterleaf.question.costs.prices import default_cost, lower_cost
-from counterleaf.question.margin import read_margin
 from counterleaf.question.posing import Basis, Guard, TargetTree, pose
-from counterleaf.question.query import read_goal
+from counterleaf.question.query import read_goal, read_margin
 from counterleaf.question.question import Question
 from counterleaf.question.splits import aim, prepare
 from counterleaf.question.variables import Variables
