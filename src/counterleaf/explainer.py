@@ -467,11 +467,6 @@ class Explainer:
             is one, ``changed``, ``problem`` (why a row is invalid) and, for each feature, ``new_<feature>``, which is null
             where the feature does not change. If answers may leave out numbers, ``removed`` names those that become missing.
 
-        Raises
-        ------
-        CounterleafError
-            If an argument does not fit, or pyarrow is not installed.
-
         Examples
         --------
         >>> import pyarrow as pa
@@ -504,11 +499,6 @@ class Explainer:
         -------
         Audit
             The report, which can be printed, plotted and saved as a page.
-
-        Raises
-        ------
-        CounterleafError
-            If an argument does not fit, or a column does not exist.
 
         Examples
         --------
@@ -558,11 +548,6 @@ class Explainer:
         -------
         Exploration
             The page, which the notebook shows. ``url`` is an address for any browser of this machine, and ``close()`` ends it.
-
-        Raises
-        ------
-        CounterleafError
-            If an argument does not fit, or a package is not installed.
         """
         try:
             from counterleaf.explorer.notebook.exploration import explore  # a later package
@@ -583,11 +568,6 @@ class Explainer:
         -------
         Query
             Its cost as prices, its margin for every feature, and its constraints.
-
-        Raises
-        ------
-        CounterleafError
-            If a part does not fit the features.
         """
         cost = self.default_cost if question.cost is None else question.cost
         margin = read_margin(question.margin, self.schema, self.spreads)

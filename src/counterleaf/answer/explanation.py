@@ -310,11 +310,6 @@ class Explanation(Sequence[Counterfactual]):
         -------
         str
             The JSON text.
-
-        Raises
-        ------
-        CounterleafError
-            If a class or a value of the source cannot be written as JSON.
         """
         from counterleaf.storage import explanations  # a later package
 
@@ -335,11 +330,6 @@ class Explanation(Sequence[Counterfactual]):
         -------
         Explanation
             The same explanation.
-
-        Raises
-        ------
-        CounterleafError
-            If the text is anything else.
         """
         from counterleaf.storage import explanations  # a later package
 
@@ -375,11 +365,6 @@ class Explanation(Sequence[Counterfactual]):
         -------
         Explanation
             The same explanation, see ``from_json``.
-
-        Raises
-        ------
-        CounterleafError
-            If the file holds anything else.
 
         Examples
         --------

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer.explanation import Counterfactual, Explanation
-from counterleaf.answer.text import Terms, apart, laid_out, text, written
+from counterleaf.answer.text import Terms, apart, html_row, laid_out, text, written
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import GAP, Status
 from counterleaf.question.constraints.kinds import Constraint
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _LONGEST = 100  # characters for the changes in a line of the table
 _HEAD = ["changes", "cost", "what changes"]
 _ADDED = ("n_changed", "status")  # the first columns of to_frame
-_CELL = "padding: 0.2em 0.7em; border-bottom: 1px solid rgba(128, 128, 128, 0.3); text-align: "
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -120,7 +119,7 @@ class Front(Sequence[Counterfactual]):
     def _repr_html_(self) -> str:
         if not len(self):
             return self.searches[-1]._repr_html_()
-        rows = [_row("th", _HEAD), *(_row("td", line) for line in _lines(self))]
+        rows = [html_row("th", _HEAD, 2), *(html_row("td", line, 2) for line in _lines(self))]
         table = f'<table style="border-collapse: collapse">{"".join(rows)}</table>'
         return f'<div>{table}<p style="opacity: 0.75">{escape(_proved(self, Terms()))}</p></div>'
 
@@ -131,11 +130,6 @@ class Front(Sequence[Counterfactual]):
         -------
         DataFrame
             The columns are n_changed, status, and those of ``Explanation.to_frame``.
-
-        Raises
-        ------
-        CounterleafError
-            If a feature has the name of one of the other columns.
         """
         return make_frame(_frame_rows(self))
 
@@ -146,11 +140,6 @@ class Front(Sequence[Counterfactual]):
         -------
         Figure
             The figure, which is not registered with pyplot.
-
-        Raises
-        ------
-        CounterleafError
-            If the front is empty, or matplotlib is not installed.
         """
         from counterleaf.plot import draw_fronts  # a later package
 
@@ -214,11 +203,6 @@ class FrontPath(Sequence[Front]):
         -------
         DataFrame
             The columns are margin and those of ``Front.to_frame``; an empty front has one row with its margin and status.
-
-        Raises
-        ------
-        CounterleafError
-            If a feature has the name of one of the other columns.
         """
         rows: list[dict[str, Any]] = []
         for margin, front in zip(self.margins, self, strict=True):
@@ -233,11 +217,6 @@ class FrontPath(Sequence[Front]):
         -------
         Figure
             The figure, which is not registered with pyplot.
-
-        Raises
-        ------
-        CounterleafError
-            If all fronts are empty, or matplotlib is not installed.
         """
         from counterleaf.plot import draw_fronts  # a later package
 
@@ -290,12 +269,6 @@ def _changes(answer: Explanation) -> str:
     more = len(answer[0].changes) - len(parts)
     shown = " ".join(", ".join(parts + [f"{more} more"] * bool(more)).split()) or "nothing"
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
-
-
-def _row(tag: str, line: list[str]) -> str:
-    sides = ["right"] * (len(line) - 1) + ["left"]
-    pairs = zip(line, sides, strict=True)
-    return "".join(["<tr>", *(f'<{tag} style="{_CELL}{side}">{escape(cell)}</{tag}>' for cell, side in pairs), "</tr>"])
 
 
 def _proved(front: Front, terms: Terms) -> str:

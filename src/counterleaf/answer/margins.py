@@ -62,11 +62,6 @@ class MarginPath(Sequence[Explanation]):
         DataFrame
             The columns are margin, status, and those of ``Explanation.to_frame`` for the best answer; they are missing where
             there is none.
-
-        Raises
-        ------
-        CounterleafError
-            If a feature has the name of one of the other columns.
         """
         rows = []
         for margin, answer in zip(self.margins, self, strict=True):
@@ -81,11 +76,6 @@ class MarginPath(Sequence[Explanation]):
         -------
         Figure
             The figure; it is pyplot's current figure if pyplot is in use.
-
-        Raises
-        ------
-        CounterleafError
-            If matplotlib is not installed.
         """
         from counterleaf.plot import draw_margins  # a later package
 

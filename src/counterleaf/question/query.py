@@ -122,11 +122,6 @@ def probability(label: Any, *, at_least: float | None = None, at_most: float | N
     Probability
         The target.
 
-    Raises
-    ------
-    CounterleafError
-        If there is no interval, or it is not within 0 and 1.
-
     Examples
     --------
     >>> print(probability("granted", at_least=0.7))
@@ -147,11 +142,6 @@ def value(*, at_least: float | None = None, at_most: float | None = None) -> Val
     -------
     Value
         The target.
-
-    Raises
-    ------
-    CounterleafError
-        If there is no interval.
 
     Examples
     --------

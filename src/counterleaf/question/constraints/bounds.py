@@ -299,11 +299,6 @@ def freeze(*names: Any) -> Limit:
     *names : str, int or list
         The features, by name or by position, one by one or in lists.
 
-    Raises
-    ------
-    CounterleafError
-        If no feature is named.
-
     Examples
     --------
     >>> freeze("age", "sex")
@@ -323,11 +318,6 @@ def fix(name: Any, value: Any) -> Limit:
         The feature, by name or by position.
     value : float, str or bool
         A number, or one of the feature's values.
-
-    Raises
-    ------
-    CounterleafError
-        If the value is NaN or infinite.
 
     Examples
     --------

@@ -254,11 +254,6 @@ def becomes(name: Any, value: Any) -> Becomes:
     value : float, str or bool
         A number, or one of the feature's values.
 
-    Raises
-    ------
-    CounterleafError
-        If the value is NaN or infinite.
-
     Examples
     --------
     >>> from counterleaf import only_increase

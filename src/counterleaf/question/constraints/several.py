@@ -198,11 +198,6 @@ def max_changes(count: int) -> MaxChanges:
     count : int
         The largest number of changed features. A category counts as one feature.
 
-    Raises
-    ------
-    CounterleafError
-        If ``count`` is negative or not a whole number.
-
     Examples
     --------
     >>> max_changes(2)

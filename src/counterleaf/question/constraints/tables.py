@@ -121,11 +121,6 @@ def among(rows: Any) -> Among:
     rows : DataFrame or array-like of shape (n_rows, n_features)
         The candidates. They are copied.
 
-    Raises
-    ------
-    CounterleafError
-        If ``rows`` is not a table.
-
     Examples
     --------
     >>> among([[0.0, 1.0], [2.0, 3.0]])
