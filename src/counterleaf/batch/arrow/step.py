@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from counterleaf.batch.alternatives import run_alternatives
-from counterleaf.batch.batch import Columns, workers
+from counterleaf.batch.batch import Batch, Columns, run, workers
 from counterleaf.errors import CounterleafError, brief, flat, not_installed, some
 from counterleaf.question.query import Probability, Value, known_options, read_target
 from counterleaf.question.question import Question
@@ -192,7 +192,8 @@ class ArrowStep:
 
     def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
-        return self._with_kept(batch, self.explainer._run(rows, self._query, self._columns, (None, False), self._threads))
+        solver = self.explainer.solver(rows, self._query, self._threads)
+        return self._with_kept(batch, run(Batch(solver, self._columns), None, False))
 
     def _with_kept(self, batch: pa.RecordBatch, answers: pa.RecordBatch) -> pa.RecordBatch:
         import pyarrow as pa
