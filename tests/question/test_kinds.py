@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
+from counterleaf.question.arrays import LinearRow
 from counterleaf.question.constraints import kinds
 from counterleaf.question.constraints.kinds import NAME, Boxed, Constraint, call_text, feature_name
 from counterleaf.question.constraints.lowering import Interval, Limits
@@ -114,10 +115,29 @@ def test_a_toy_kind_may_be_in_conflict_and_under_a_condition():
     assert best[2] != 4.0 or best[0] == 2.0
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Balanced(Constraint):
+    """The first two numbers are equal: a linear row."""
+
+    relative = False
+
+    def add_to(self, limits, schema, sources):
+        limits.rows.append(LinearRow({0: 1.0, 1: -1.0}, "==", 0.0))
+
+
+def test_a_toy_kind_with_a_linear_row_is_refused_by_ensembles():
+    rule = Balanced("balanced()")
+    best = cl.explain(DecisionTreeClassifier(max_depth=4, random_state=0).fit(ROWS, CLASSES), ROWS[0], constraints=rule)[0]
+    assert best.row[0] == pytest.approx(best.row[1])
+    forest = cl.Explainer(RandomForestClassifier(3, max_depth=3, random_state=0).fit(ROWS, CLASSES), data=ROWS)
+    reason = "a constraint is about several features together, which ensembles do not support"
+    with pytest.raises(cl.CounterleafError, match=f"^{reason}$"):
+        forest.explain(ROWS[0], constraints=rule)
+    assert forest.explain_many(ROWS[:2], constraints=rule)["problem"].tolist() == [reason] * 2
+
+
 def test_what_a_file_may_not_hold_of_a_toy_kind():
-    with pytest.raises(
-        cl.CounterleafError, match=r"^constraint 1 of the text: doubled is 3\.5; expected the name"
-    ):
+    with pytest.raises(cl.CounterleafError, match=r"^constraint 1 of the text: doubled is 3\.5; expected the name"):
         cl.load_constraints('{"version": 1, "constraints": [{"doubled": 3.5}]}')
     with pytest.raises(cl.CounterleafError, match=r"has 'dubled'; expected exactly one of .*; did you mean 'doubled'\?$"):
         cl.load_constraints('{"version": 1, "constraints": [{"dubled": "x2"}]}')

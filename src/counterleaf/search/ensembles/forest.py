@@ -132,6 +132,8 @@ class EnsembleTargets(Targets):
         self.refuse(query)
         decision = self.decision(self.goal(query, source.label), query.support)
         run = self._search.run(source, query, {0: 0.0})
+        if run.limits is not None and (run.limits.rows or run.limits.clauses):
+            raise CounterleafError("a constraint is about several features together, which ensembles do not support")
         problem = self._search.problem(run)
         ready = self.prepared(query.margin, decision.closed)
         if run.limits is not None and run.limits.pool is not None:
