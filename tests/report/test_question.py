@@ -14,7 +14,7 @@ from support.cli_cases import call
 from support.report_cases import RULES, applicants, bank, smallest_covering
 
 import counterleaf as cl
-from counterleaf.report.constraint_words import cost_words, in_words
+from counterleaf.question.words import cost_words
 from counterleaf.report.measures.conflicts import by_feature
 
 NUMBERS = ["income", "debts"]
@@ -155,7 +155,7 @@ def test_constraints_on_several_features_are_split():
 )
 def test_constraints_in_words(constraint, words):
     schema = cl.Schema([cl.Numeric("age"), cl.Numeric("income"), cl.Categorical("job", ["cook", "smith"])])
-    assert in_words(constraint, schema) == words
+    assert constraint.words(schema) == words
 
 
 def test_costs_in_words():

@@ -16,8 +16,7 @@ from counterleaf.core.stopping import has_ended
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
 from counterleaf.proof.certificate import Status
-from counterleaf.question.constraints.boxes import Boxes
-from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.kinds import Boxed, Constraint
 from counterleaf.question.posing import GUARDS, Basis
 from counterleaf.question.query import Query, wanted
 from counterleaf.search.conflict import smallest_conflict
@@ -64,9 +63,9 @@ class Answering:
         self, row: Any, source: Source, query: Query, last: Any, keep: bool, explain_conflict: bool = True
     ) -> tuple[Explanation, Any]:
         """Return the explanation, and the core's answer; ``last`` is that with a smaller margin, from which it continues."""
-        until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
+        until = query.until
         certificate, decision = self._targets.solve(source, query, until, keep=keep, earlier=last)
-        unlimited = query.time_limit is None and query.max_nodes is None
+        unlimited = query.question.time_limit is None and query.question.max_nodes is None
         if last is not None and certificate.status is Status.LIMIT and unlimited:
             certificate, decision = self._targets.solve(
                 source, query, until, keep=keep
@@ -113,10 +112,16 @@ class Answering:
                 return True
             if found.status is Status.INFEASIBLE:
                 return False
-            return boxes.holding(found.findings.points[0]) if len(found.findings.points) else True
+            if not len(found.findings.points):
+                return True
+            row = found.findings.points[0]
+            return {k for k, box in boxes.items() if all(low <= row[d] <= high for d, low, high in box)}
 
-        boxes = Boxes.of(query.constraints, self.schema, source.vector)
-
+        boxes = {
+            k: [(d, np.ravel(low)[0], np.ravel(high)[0]) for d, low, high in one.box(self.schema, source.vector[None])]
+            for k, one in enumerate(query.constraints)
+            if isinstance(one, Boxed)
+        }
         return smallest_conflict(query.constraints, is_feasible)
 
     def _explanation(
@@ -141,7 +146,7 @@ class Answering:
             lower_bound=found.lower_bound,
             source=row,
             source_label=label,
-            target=wanted(query.target, decision),
+            target=wanted(query.question.target, decision),
             schema=self.schema,
             certificate=certificate,
             decision=decision,

@@ -76,7 +76,7 @@ class EnsembleSolver(Solver):
     def _may_stay(self) -> bool:
         """Whether a row can be its own cheapest answer, and the search would find that one among equally cheap ones."""
         prices = self.query.prices
-        if (self.query.target is None and not self.model.is_regression) or prices.coupling is not None or prices.runs:
+        if (self.query.question.target is None and not self.model.is_regression) or prices.coupling is not None or prices.runs:
             return False
         if len(self.decision.goals) > 1 and self.decision.goals[0].cost != 0.0:
             return False  # the bound of the search leaves room for the digits that the prices of several classes may lose
@@ -117,7 +117,7 @@ class EnsembleSolver(Solver):
         """Return which rows, given as variables, reach the cheapest class of the target where the search looks first."""
         forest, scores, goals = self._ready.forest, self._scores(sources), self.decision.goals
         margin = 0.0 if isinstance(self.query.margin, tuple) else float(self.query.margin)
-        several = self._is_cheapest_alone and self.query.max_nodes is None
+        several = self._is_cheapest_alone and self.query.question.max_nodes is None
         reached = np.zeros(len(sources), bool)
         for goal in [goal for goal in goals if goal.cost == 0.0] if several else goals[:1]:
             reached |= score_target(forest, goal, margin, self.decision.noise).accepting(scores)

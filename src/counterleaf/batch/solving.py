@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -24,8 +22,7 @@ from counterleaf.model.decision import Decision, Goal
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Answer
-from counterleaf.question.constraints.cases import cases
-from counterleaf.question.constraints.kinds import Limit
+from counterleaf.question.constraints.conditions import cases
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
 from counterleaf.search.targets import AnyDecision, RecentValues, Solved, Targets
@@ -54,7 +51,7 @@ class Solver(ABC):
         self.targets, self.adapter, self.rows, self.query, self.threads = targets, adapter, rows, query, threads
         self.parts, self._made = None if adapter.routes is None else parts, RecentValues()
         self.schema, self.model = targets.schema, adapter.tree
-        by_class = query.target is None and not self.model.is_regression
+        by_class = query.question.target is None and not self.model.is_regression
         goals = [targets.goal(query, source) for source in (range(len(self.model.classes)) if by_class else (0,))]
         self.decisions = self._decided(goals)
         self.decision = self.decisions[0]
@@ -225,8 +222,7 @@ class Solver(ABC):
 
     def certified(self, row: Any, guard: float = 0.0) -> Solved:
         """Solve one row as ``explain`` does."""
-        until = math.inf if self.query.time_limit is None else time.perf_counter() + self.query.time_limit
-        return self.targets.solve(self.targets.locate(row), self.query, until, guard=guard)
+        return self.targets.solve(self.targets.locate(row), self.query, self.query.until, guard=guard)
 
     def sources(self, codes: Array) -> Array:
         """Return the rows as variables, with zeros in place of invalid rows."""
@@ -281,7 +277,7 @@ class TreeSolver(Solver):
             or limits.max_changes >= 0
             or limits.pool is not None
             or limits.near is not None
-            or self.query.max_nodes is not None
+            or self.query.question.max_nodes is not None
         ):
             return None
         if prices.coupling is not None or prices.runs or any((table < 0).any() for table in prices.moves):
@@ -293,7 +289,7 @@ class TreeSolver(Solver):
     def _depends_on_row(self) -> bool:
         """Whether some limit depends on the values of the row."""
         gaps = any(isinstance(feature, Finite) and feature.missing for feature in self.schema)
-        return gaps or any(isinstance(one, Limit) and (one.from_lower or one.from_upper) for one in self.constraints)
+        return gaps or any(one.relative for one in self.constraints)
 
     @property
     def chunk(self) -> int:
@@ -413,7 +409,7 @@ class TreeSolver(Solver):
     @property
     def alone(self) -> bool:
         """Whether each row needs a search of its own: its answer is one of given rows, or it has a time limit or tangents."""
-        searched = self.axis_aligned is None and (self.query.time_limit is not None or self.decision.curved)
+        searched = self.axis_aligned is None and (self.query.question.time_limit is not None or self.decision.curved)
         return searched or self.is_split or self.limits.pool is not None or self.limits.near is not None
 
     def _by_search(self, codes: Array) -> Outcomes:
@@ -439,7 +435,7 @@ class TreeSolver(Solver):
         if self.constraints and limits is None:
             return
         targets = [target.decision.target] if self.apart else self.class_costs
-        budget = _core.Budget(1, self.query.max_nodes, stop=current())
+        budget = _core.Budget(1, self.query.question.max_nodes, stop=current())
         begun = sources, target.search.tree.apply(sources), places
         found = target.search.find_many(begun, self.query, targets, limits, budget, self.threads)
         leaves = np.where(found.leaves >= 0, target.decision.origin[found.leaves], -1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain
-from counterleaf.answer.text import source_value, word
+from counterleaf.answer.text import source_value
 from counterleaf.table.features import MISSING, Feature, Numeric
 from counterleaf.table.schema import Schema
+from counterleaf.table.words import word
 from counterleaf.types import Array
 
 _MOST = 40  # features that are listed for a row, as many as ``print`` lists

@@ -8,19 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from counterleaf.errors import CounterleafError, near, some
+from counterleaf.question.constraints.bounds import Limit, between, fix, freeze, only_decrease, only_increase, within
+from counterleaf.question.constraints.choices import Choice, allow, forbid
 from counterleaf.question.constraints.conditions import changed, implies
-from counterleaf.question.constraints.functions import (
-    allow,
-    between,
-    fix,
-    forbid,
-    freeze,
-    linear,
-    only_decrease,
-    only_increase,
-    within,
-)
-from counterleaf.question.constraints.kinds import Choice, Constraint, Limit
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import linear
 from counterleaf.question.costs.terms import L1, L2, Changes
 from counterleaf.table.features import Boolean, Feature, Numeric
 from counterleaf.table.schema import Schema

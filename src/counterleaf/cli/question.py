@@ -18,8 +18,9 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
-from counterleaf.question.constraints.functions import among, max_changes
 from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import max_changes
+from counterleaf.question.constraints.tables import among
 from counterleaf.question.query import probability
 from counterleaf.question.query import value as value_target
 from counterleaf.question.question import Question

@@ -12,8 +12,7 @@ import numpy as np
 from counterleaf.model.decision import Decision
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit, Features, Grids, LinearRow, Posed, Table
-from counterleaf.question.constraints.boxes import Interval
-from counterleaf.question.constraints.lowering import Limits
+from counterleaf.question.constraints.lowering import Interval, Limits
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Margin, Splits, aim, prepare
 from counterleaf.question.variables import Variables

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.answer.text import word
 from counterleaf.errors import CounterleafError, brief, near, number, some, values_of
 from counterleaf.table.frames import Column, factorized, kind_of, numbers_of
+from counterleaf.table.words import word
 from counterleaf.types import Array
 
 MISSING, OTHER, ALL = "(missing)", "(other)", "all rows"

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, check_flag, check_whole_number, number, values_of
-from counterleaf.question.constraints.functions import freeze
-from counterleaf.question.constraints.kinds import Constraint, Support
+from counterleaf.question.constraints.bounds import freeze
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import Support
 from counterleaf.question.query import Query
 from counterleaf.question.question import Question
 from counterleaf.report.cases import Cases, State, status_codes

@@ -14,8 +14,8 @@ import numpy as np
 import counterleaf
 from counterleaf.errors import CounterleafError, with_article
 from counterleaf.question.query import Probability, Query, Value, classes_in_words
+from counterleaf.question.words import cost_words
 from counterleaf.report.cases import classes_of
-from counterleaf.report.constraint_words import cost_words, in_words
 from counterleaf.table.schema import Schema
 
 UNCHECKED = "No proof was checked again: answers in memory keep no proofs."
@@ -57,18 +57,18 @@ def target_words(target: Any) -> str:
 
 def question_words(query: Query, schema: Schema) -> tuple[tuple[str, str], ...]:
     """Return the parts of a question in words."""
-    parts = [("target", target_words(query.target)), ("cost", cost_words(query.cost))]
-    parts += [("constraint", in_words(one, schema)) for one in query.constraints] or [("constraints", "none")]
+    parts = [("target", target_words(query.question.target)), ("cost", cost_words(query.cost))]
+    parts += [("constraint", one.words(schema)) for one in query.constraints] or [("constraints", "none")]
     margin = query.margin
     if isinstance(margin, tuple):
         named = [f"{value:.4g} of {name}" for name, value in zip(schema.names, margin, strict=True) if value]
         parts += [("margin", ", ".join(named))] * bool(named)
     elif margin:
         parts.append(("margin", f"{margin:g}"))
-    if query.time_limit is not None:
-        parts.append(("time limit", f"{query.time_limit:g} seconds per row"))
-    if query.max_nodes is not None:
-        parts.append(("node limit", f"{query.max_nodes:,} search nodes per row"))
+    if query.question.time_limit is not None:
+        parts.append(("time limit", f"{query.question.time_limit:g} seconds per row"))
+    if query.question.max_nodes is not None:
+        parts.append(("node limit", f"{query.question.max_nodes:,} search nodes per row"))
     return tuple(parts)
 
 

@@ -21,8 +21,9 @@ from counterleaf.proof.ensembles.steps import ForestProof
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
 from counterleaf.question.cells import CellForest, CellPrices, TooCostlyError, UnboundedError, price_cells
-from counterleaf.question.constraints.kinds import MaxChanges, Near, Row
 from counterleaf.question.constraints.lowering import lower_constraints
+from counterleaf.question.constraints.several import MaxChanges, Row
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.posing import pose, stump
 from counterleaf.question.query import Query
 from counterleaf.question.splits import Margin
@@ -122,6 +123,8 @@ class EnsembleTargets(Targets):
         self.refuse(query)
         decision = self.decision(self.goal(query, source.label), query.support)
         limits = lower_constraints(query.constraints, self.schema, source.vector[None])
+        if limits.rows or limits.clauses:
+            raise CounterleafError("a constraint is about several features together, which ensembles do not support")
         bare = self._made.get(("stump", query.margin), lambda: stump(query.margin, self.variables))
         posed = pose(bare, source.vector, query.prices, limits, query.avoided)
         problem = Problem(bare.tree, bare.splits, lambda: posed)
@@ -136,7 +139,7 @@ class EnsembleTargets(Targets):
     def refuse(self, query: Query) -> None:
         """Refuse a cost, a constraint or a number of answers that the search does not support."""
         for one in query.constraints:
-            if isinstance(one, Row) and len({int(self.variables.feature[d]) for d in one.terms(self.schema)}) > 1:
+            if isinstance(one, Row) and len(one.places(self.schema)) > 1:
                 raise CounterleafError(
                     f"{one} is about several features, which ensembles do not support; use between or fix for each"
                 )
@@ -146,7 +149,7 @@ class EnsembleTargets(Targets):
             raise CounterleafError(
                 "Quadratic is not supported for ensembles; expected L1, L2, Changes, LinearCost or a sum of them"
             )
-        if query.count != 1 and not query.apart:
+        if query.count != 1 and not query.question.apart:
             raise CounterleafError(
                 'the answers of an ensemble have no leaves to differ in; use distinct="features" and a count'
             )

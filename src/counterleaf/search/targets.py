@@ -20,8 +20,8 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound, Round, avoided_by, round_status
-from counterleaf.question.constraints.cases import cases
-from counterleaf.question.query import Query
+from counterleaf.question.constraints.conditions import cases
+from counterleaf.question.query import Query, read_goal
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -93,7 +93,7 @@ class Targets(ABC):
         """
         rules = query.constraints
         split = cases(rules, self.schema, source.vector, self.splits_implications) if rules else [()]
-        rounds = query.apart > 0 and query.count != 1
+        rounds = query.question.apart > 0 and query.count != 1
         if len(split) == 1 and not rounds:
             one = query if split[0] == rules else replace(query, constraints=split[0])
             return self.certify(source, one, _budget(query, until, keep), earlier, guard)
@@ -104,20 +104,20 @@ class Targets(ABC):
             solved = [self.certify(source, part, _budget(part, until, False), None, guard) for part in parts]
             found.append(tuple(certificate for certificate, _ in solved))
             decision = decision or solved[0][1]
-            last = Compound((found[-1],), query.apart, 1)
+            last = Compound((found[-1],), query.question.apart, 1)
             if not rounds or not last.answers or len(found) == query.count or round_status(found[-1]) is Status.LIMIT:
                 break
-            avoided = avoided_by(last.owner(0).problem, last.answers[0].row, query.apart)
+            avoided = avoided_by(last.owner(0).problem, last.answers[0].row, query.question.apart)
             if not avoided.features or has_ended(until):
                 break
             parts = [replace(part, avoided=(*part.avoided, avoided)) for part in parts]
         if len(found) == 1 and len(found[0]) == 1 and query.count == 1:
             return found[0][0], decision
-        return Compound(tuple(found), query.apart, query.count), decision
+        return Compound(tuple(found), query.question.apart, query.count), decision
 
     def goal(self, query: Query, source_class: int) -> Goal:
         """The target of a question about a row of some class; values become those of the tree or the ensemble."""
-        goal = query.goal(self._model, source_class)
+        goal = read_goal(query.question.target, self._model, source_class)
         if self.rescale is None or not isinstance(goal, Range) or goal.output >= 0:
             return goal
         wanted = goal.low, goal.high
@@ -179,4 +179,4 @@ def unbounded(schema: Schema, variable: int) -> CounterleafError:
 
 def _budget(query: Query, until: float, keep: bool) -> _core.Budget:
     left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
-    return _core.Budget(query.count, query.max_nodes, left, keep, current())
+    return _core.Budget(query.count, query.question.max_nodes, left, keep, current())

@@ -17,7 +17,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Part
-from counterleaf.question.constraints.kinds import Near
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.posing import GUARDS, Guard
 from counterleaf.question.query import Query
 from counterleaf.search.near import ball_of, check_question, find_near
@@ -176,7 +176,7 @@ class _Clock:
     """The limits of one question that takes several searches, which share its time."""
 
     def __init__(self, budget: _core.Budget, query: Query) -> None:
-        self._count, self._nodes = budget.count, query.max_nodes
+        self._count, self._nodes = budget.count, query.question.max_nodes
         self._until = math.inf if budget.seconds is None else time.perf_counter() + budget.seconds
 
     def budget(self) -> _core.Budget:

@@ -24,8 +24,10 @@ from counterleaf.packed_arrays import Unpacker, dumps
 from counterleaf.packed_arrays import plain as comparable
 from counterleaf.proof.certificate import Certificate
 from counterleaf.proof.compound import Compound
-from counterleaf.question.codec import constraint_in, constraint_out
-from counterleaf.question.constraints.kinds import Constraint, Near, Support
+from counterleaf.question.codec import constraint_in
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import Support
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.query import Probability, wanted
 from counterleaf.question.question import Question
 from counterleaf.storage.certificates import claims_in, claims_out
@@ -139,7 +141,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
 
 
 def _conflict_out(one: Constraint) -> dict[str, Any]:
-    return {"support": one.least} if isinstance(one, Support) else constraint_out(one)
+    return {"support": one.least} if isinstance(one, Support) else one.to_json()
 
 
 def _conflict_in(content: dict[str, Any]) -> Constraint:

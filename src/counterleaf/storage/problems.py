@@ -23,13 +23,13 @@ from counterleaf.proof.ensembles.steps import ForestProof
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, Part
 from counterleaf.question.arrays import ChangeLimit
-from counterleaf.question.constraints.cases import cases
-from counterleaf.question.constraints.kinds import Constraint, Near
+from counterleaf.question.constraints.conditions import cases
+from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.constraints.lowering import lower_constraints
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.costs.prices import default_cost, lower_cost
-from counterleaf.question.margin import read_margin
 from counterleaf.question.posing import Basis, Guard, TargetTree, pose, stump
-from counterleaf.question.query import read_goal
+from counterleaf.question.query import read_goal, read_margin
 from counterleaf.question.question import Question
 from counterleaf.question.splits import aim, prepare
 from counterleaf.question.variables import Variables

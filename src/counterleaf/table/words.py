@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from counterleaf.table.features import Boolean, Feature, Numeric, Ordinal
+from counterleaf.table.features import MISSING, Boolean, Feature, Numeric, Ordinal, is_missing
 
 _DIGITS = re.compile(r"[-\u2212]?\d+")  # the whole part of a number
 _START = datetime(1970, 1, 1)
@@ -18,6 +18,11 @@ _START = datetime(1970, 1, 1)
 def label_of(feature: Feature) -> str:
     """Return the name of a feature that people read, in one line."""
     return " ".join((feature.label or feature.name).splitlines())
+
+
+def word(value: Any) -> str:
+    """Return a category, a level or a truth value on one line."""
+    return MISSING if is_missing(value) else " ".join(str(value).splitlines()) or repr(value)
 
 
 def shown(feature: Feature, text: str) -> str:

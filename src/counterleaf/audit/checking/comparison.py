@@ -11,7 +11,7 @@ import numpy as np
 from counterleaf.answer.explanation import Explanation
 from counterleaf.batch.arrow.step import ArrowStep
 from counterleaf.errors import CounterleafError, brief, flat
-from counterleaf.question.constraints.functions import fix, freeze
+from counterleaf.question.constraints.bounds import fix, freeze
 from counterleaf.question.query import Probability
 from counterleaf.storage.explanations import reread
 from counterleaf.storage.grounds import ground_of

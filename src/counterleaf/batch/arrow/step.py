@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from counterleaf.batch.alternatives import run_alternatives
-from counterleaf.batch.batch import Columns, workers
+from counterleaf.batch.batch import Batch, Columns, run, workers
 from counterleaf.errors import CounterleafError, brief, flat, not_installed, some
 from counterleaf.question.query import Probability, Value, known_options, read_target
 from counterleaf.question.question import Question
@@ -73,8 +73,8 @@ class ArrowStep:
         explainer = self.explainer
         self._query = explainer.lower(self.question)
         empty = pa.RecordBatch.from_pydict({name: pa.array([], pa.float64()) for name in explainer.schema.names})
-        solver = explainer._solver(ArrowRows(empty, explainer.schema, pa.schema([])), self._query, self._threads)
-        self.target = self._query.target
+        solver = explainer.solver(ArrowRows(empty, explainer.schema, pa.schema([])), self._query, self._threads)
+        self.target = self.question.target
         if self.target is not None and not isinstance(self.target, (Probability, Value)):
             self.target = tuple(solver.model.classes[list(read_target(self.target, solver.model.classes, -1))].tolist())
         self.is_batched = not solver.alone
@@ -125,7 +125,7 @@ class ArrowStep:
         """Return the answers for the rows of a batch as explanations, or errors in their place, have them, without a search."""
 
         def solver(rows: Any) -> Any:
-            return self.explainer._solver(rows, self._query, self._threads)
+            return self.explainer.solver(rows, self._query, self._threads)
 
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
         found = (one if isinstance(one, CounterleafError) else (one.certificate, one.decision) for one in explanations)
@@ -133,7 +133,8 @@ class ArrowStep:
 
     def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
-        return self._with_kept(batch, self.explainer._run(rows, self._query, self._columns, (None, False), self._threads))
+        solver = self.explainer.solver(rows, self._query, self._threads)
+        return self._with_kept(batch, run(Batch(solver, self._columns), None, False))
 
     def _with_kept(self, batch: pa.RecordBatch, answers: pa.RecordBatch) -> pa.RecordBatch:
         import pyarrow as pa

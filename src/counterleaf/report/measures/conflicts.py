@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from counterleaf.question.constraints.kinds import Constraint, Limit, call_text
+from counterleaf.question.constraints.kinds import Boxed, Constraint
 from counterleaf.report.cases import Cases, State
 from counterleaf.report.groups import Grouping
 from counterleaf.search.conflict import smallest_conflict
@@ -73,15 +73,7 @@ def sampled(cases: Cases, seed: int, most: int) -> Array:
 
 def by_feature(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
     """Return the constraints with those on several features as one for each of them."""
-    out: list[Constraint] = []
-    for one in constraints:
-        verb = str(one).partition("(")[0]
-        if isinstance(one, Limit) and len(one.names) > 1:
-            rest = str(one)[len(call_text(verb, *one.names)) - 1 :]  # other arguments
-            out += [replace(one, names=(name,), words=call_text(verb, name)[:-1] + rest) for name in one.names]
-        else:
-            out.append(one)
-    return tuple(out)
+    return tuple(part for one in constraints for part in (one.by_feature() if isinstance(one, Boxed) else [one]))
 
 
 class _UnknownError(Exception):

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.answer.text import word
 from counterleaf.report.cases import Cases
 from counterleaf.report.groups import Grouping
 from counterleaf.report.measures.group import QUARTERS, order_statistic
 from counterleaf.table.features import MISSING, Feature, Numeric
 from counterleaf.table.schema import Schema
+from counterleaf.table.words import word
 from counterleaf.types import Array
 
 _LISTED = 3  # new values of a category

@@ -10,7 +10,6 @@ import numpy as np
 
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.query import Query
-from counterleaf.report.constraint_words import in_words, named
 from counterleaf.report.measures.conflicts import by_feature
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
@@ -47,7 +46,7 @@ def input_lines(explainer: Any, query: Query, missing: Mapping[str, int]) -> lis
     schema, used = explainer.schema, used_features(explainer.tree, explainer.schema)
     rules, lines = by_feature(query.constraints), []
     for d, feature in enumerate(schema):
-        mine = [in_words(one, schema) for one in rules if feature.name in named(one, schema)]
+        mine = [one.words(schema) for one in rules if feature.name in one.features(schema)]
         lines.append(
             {
                 "feature": feature.name,

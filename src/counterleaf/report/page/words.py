@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from counterleaf.question.words import constraint_words
 from counterleaf.report.cases import State
-from counterleaf.report.constraint_words import all_in_words
 from counterleaf.report.figures import Figures
 from counterleaf.report.measures.comparisons import COST, HAS, Comparison
 from counterleaf.report.measures.conflicts import NO_CONSTRAINT
@@ -238,7 +238,7 @@ def remarks(figures: Figures, label: Callable[[str], str] = str, divisions: bool
 def conflict(figures: Figures, places: Sequence[int]) -> str:
     """Return a set of constraints in the way in words."""
     assert figures.conflicts is not None
-    return all_in_words([figures.conflicts.constraints[k] for k in places], figures.schema) or NO_CONSTRAINT
+    return constraint_words([figures.conflicts.constraints[k] for k in places], figures.schema) or NO_CONSTRAINT
 
 
 def _about_gaps(figures: Figures, label: Callable[[str], str]) -> list[str]:

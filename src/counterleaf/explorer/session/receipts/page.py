@@ -17,7 +17,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.receipts.pictures import draw_step, draw_track
 from counterleaf.explorer.session.receipts.step import Step, outcome_text
 from counterleaf.explorer.session.words import label_of, series, value_text
-from counterleaf.report.constraint_words import all_in_words
+from counterleaf.question.words import constraint_words
 from counterleaf.report.provenance import model_hash, now, versions
 
 _STYLE = """
@@ -125,7 +125,8 @@ def _section(step: Step, number: int | None) -> str:
         ("Best answer", step.measure),
     ]
     facts[1:1] = [("Values that were edited", "; ".join(step.edits))] if step.edits else []
-    facts += [("Always required", all_in_words(step.scene.constraints, step.answer.schema))] if step.scene.constraints else []
+    required = constraint_words(step.scene.constraints, step.answer.schema)
+    facts += [("Always required", required)] if required else []
     filled = [f"{_label(step, name)} counts as {text}" for name, text in reply["imputed"].items()]
     facts += [("Missing values", "; ".join(filled))] if filled else []
     out.append(_facts(facts))
