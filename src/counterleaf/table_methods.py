@@ -19,7 +19,7 @@ from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 
 if TYPE_CHECKING:
-    from counterleaf.report.audit import Audit, AuditOptions
+    from counterleaf.audit.audit import Audit, AuditOptions
 
 
 class TableMethods:
@@ -201,7 +201,7 @@ class TableMethods:
         >>> Explainer(example_tree()).audit(rows, target="yes", by=["sex"])
         <Audit: 8 rows, 4 can reach the target, 0 cannot, by sex>
         """
-        from counterleaf.report.audit import Audit  # a later package
+        from counterleaf.audit.audit import Audit  # a later package
 
         return Audit(self, rows, question=question, target=target, by=by, **options)  # type: ignore[arg-type]  # an Explainer
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.audit.report.cases import Cases, State
+from counterleaf.audit.report.groups import Grouping
 from counterleaf.question.constraints.kinds import Constraint, Limit, call_text
-from counterleaf.report.cases import Cases, State
-from counterleaf.report.groups import Grouping
 from counterleaf.search.conflict import smallest_conflict
 from counterleaf.types import Array
 

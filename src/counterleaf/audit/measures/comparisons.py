@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.report.cases import Cases, State
-from counterleaf.report.groups import Grouping
+from counterleaf.audit.report.cases import Cases, State
+from counterleaf.audit.report.groups import Grouping
 from counterleaf.types import Array
 
 MIN_ROWS = 30  # that a group and the rest need for a comparison

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from counterleaf.report.figures import Figures
-from counterleaf.report.measures.group import Group
-from counterleaf.report.page import pictures, tables
-from counterleaf.report.page.definitions import LIMITS, REFERENCES, definitions
-from counterleaf.report.page.html import bullets, clean, details, pairs, paragraph, section
-from counterleaf.report.page.style import STYLE
-from counterleaf.report.page.words import counted, findings, remarks, summary
+from counterleaf.audit.measures.group import Group
+from counterleaf.audit.page import pictures, tables
+from counterleaf.audit.page.definitions import LIMITS, REFERENCES, definitions
+from counterleaf.audit.page.html import bullets, clean, details, pairs, paragraph, section
+from counterleaf.audit.page.style import STYLE
+from counterleaf.audit.page.words import counted, findings, remarks, summary
+from counterleaf.audit.report.figures import Figures
 
 
 def page(figures: Figures) -> str:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.report.groups import Grouping
-from counterleaf.report.measures.choices import SHARES
-from counterleaf.report.measures.group import QUARTERS, Group
-from counterleaf.report.measures.intervals import wilson
+from counterleaf.audit.measures.choices import SHARES
+from counterleaf.audit.measures.group import QUARTERS, Group
+from counterleaf.audit.measures.intervals import wilson
+from counterleaf.audit.report.groups import Grouping
 
 IMPACT, EFFECTIVENESS, CONDITIONAL, BUDGET, COST_OF, CHOICE, TRADE_OFF = (
     "adverse impact ratio",

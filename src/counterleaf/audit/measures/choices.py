@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.report.cases import Cases, State
-from counterleaf.report.groups import Grouping
-from counterleaf.report.measures.intervals import wilson
+from counterleaf.audit.measures.intervals import wilson
+from counterleaf.audit.report.cases import Cases, State
+from counterleaf.audit.report.groups import Grouping
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 

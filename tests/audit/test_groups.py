@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import counterleaf as cl
-from counterleaf.report.groups import By, GroupColumn, crossed, read_by
-from counterleaf.report.making import SearchedColumn
+from counterleaf.audit.report.groups import By, GroupColumn, crossed, read_by
+from counterleaf.audit.report.making import SearchedColumn
 
 
 def grouped(*blocks, by=None):
@@ -88,13 +88,13 @@ def test_a_column_whose_name_has_a_colon():
 
 
 def test_too_many_values(monkeypatch):
-    monkeypatch.setattr("counterleaf.report.groups._MOST_VALUES", 5)
+    monkeypatch.setattr("counterleaf.audit.report.groups._MOST_VALUES", 5)
     with pytest.raises(cl.CounterleafError, match=r"^column 'c' has more than 5 different values; group by another column$"):
         grouped(list("abcdefgh"))
 
 
 def test_a_searched_column_of_many_rows_keeps_the_quartiles_of_the_first(monkeypatch):
-    monkeypatch.setattr("counterleaf.report.making._MANY", 100)
+    monkeypatch.setattr("counterleaf.audit.report.making._MANY", 100)
     numbers, few, words = (SearchedColumn("c", text=True) for _ in range(3))
     for start in range(0, 300, 50):
         numbers.add(pd.Series(np.arange(start, start + 50.0)))

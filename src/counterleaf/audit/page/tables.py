@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from counterleaf.report.figures import Figures
-from counterleaf.report.measures import fairness as notions
-from counterleaf.report.measures.comparisons import COST, Comparison
-from counterleaf.report.measures.differences import SHARES, Difference
-from counterleaf.report.measures.group import Group
-from counterleaf.report.page.html import details, paragraph, table
-from counterleaf.report.page.words import MEASURES, as_number, conflict, half, percent, points, signed, size_in_points
+from counterleaf.audit.measures import fairness as notions
+from counterleaf.audit.measures.comparisons import COST, Comparison
+from counterleaf.audit.measures.differences import SHARES, Difference
+from counterleaf.audit.measures.group import Group
+from counterleaf.audit.page.html import details, paragraph, table
+from counterleaf.audit.page.words import MEASURES, as_number, conflict, half, percent, points, signed, size_in_points
+from counterleaf.audit.report.figures import Figures
 
 _SHOWN_FEATURES, _SHOWN_GROUPS, _SHOWN_CONFLICTS = 8, 20, 8
 _PRINTED = ("share_has", "share_reaching", "share_cannot", "cost_median", "changes_mean")

@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from counterleaf.audit.page.page import fragment, page
+from counterleaf.audit.page.text import text
+from counterleaf.audit.page.words import remarks
+from counterleaf.audit.report.cases import Collector, block_of, missing_in
+from counterleaf.audit.report.groups import GroupColumn, read_by
+from counterleaf.audit.report.making import ModelQuestion, Origin, SearchedColumn, assemble, read_search, read_settings
+from counterleaf.audit.report.provenance import UNCHECKED
+from counterleaf.audit.report.saving import save
 from counterleaf.errors import CounterleafError, near, not_installed, some
 from counterleaf.plot.audits import draw_audit
 from counterleaf.question.query import known_options
 from counterleaf.question.question import Question, ask
-from counterleaf.report.cases import Collector, block_of, missing_in
-from counterleaf.report.groups import GroupColumn, read_by
-from counterleaf.report.making import ModelQuestion, Origin, SearchedColumn, assemble, read_search, read_settings
-from counterleaf.report.page.page import fragment, page
-from counterleaf.report.page.text import text
-from counterleaf.report.page.words import remarks
-from counterleaf.report.provenance import UNCHECKED
-from counterleaf.report.saving import save
 from counterleaf.table.frames import Frame, column_names, make_frame
 from counterleaf.table.rows import TableRows
 
@@ -180,7 +180,7 @@ class Audit:
         """
         known_options("read", options, ReportOptions)
         try:
-            from counterleaf.report.folder import figures_of_folder  # needs pyarrow, which is optional
+            from counterleaf.audit.report.folder import figures_of_folder  # needs pyarrow, which is optional
         except ImportError:
             raise not_installed("a report on a folder", "pyarrow") from None
         made = cls.__new__(cls)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import counterleaf
+from counterleaf.audit.report.cases import classes_of
 from counterleaf.errors import CounterleafError, with_article
 from counterleaf.question.query import Probability, Query, Value, classes_in_words
-from counterleaf.report.cases import classes_of
 from counterleaf.report.constraint_words import cost_words, in_words
 from counterleaf.table.schema import Schema
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from counterleaf.answer.text import word
-from counterleaf.report.cases import Cases
-from counterleaf.report.groups import Grouping
-from counterleaf.report.measures.group import QUARTERS, order_statistic
+from counterleaf.audit.measures.group import QUARTERS, order_statistic
+from counterleaf.audit.report.cases import Cases
+from counterleaf.audit.report.groups import Grouping
 from counterleaf.table.features import MISSING, Feature, Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array

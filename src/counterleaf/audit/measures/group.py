@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.report.cases import Cases, State
-from counterleaf.report.groups import Grouping
+from counterleaf.audit.report.cases import Cases, State
+from counterleaf.audit.report.groups import Grouping
 from counterleaf.types import Array
 
 QUARTERS = (0.25, 0.5, 0.75)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from counterleaf.audit.measures.group import Group
+from counterleaf.audit.page import words
+from counterleaf.audit.report.figures import Figures
 from counterleaf.plot.canvas import short_names
-from counterleaf.report.figures import Figures
-from counterleaf.report.measures.group import Group
-from counterleaf.report.page import words
 
 _LISTED = 5  # groups that differ most, and conflicts
 

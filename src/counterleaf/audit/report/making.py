@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from counterleaf.audit.measures import choices, conflicts
+from counterleaf.audit.measures.comparisons import MIN_ROWS
+from counterleaf.audit.measures.inputs import input_lines
+from counterleaf.audit.report.cases import Cases, State, status_codes
+from counterleaf.audit.report.figures import Figures, Settings
+from counterleaf.audit.report.groups import MOST, By, GroupColumn, Grouping, read_by
+from counterleaf.audit.report.provenance import Provenance, model_hash, model_words, now, question_words, target_words, versions
 from counterleaf.errors import CounterleafError, brief, check_flag, check_whole_number, number, values_of
 from counterleaf.question.constraints.functions import freeze
 from counterleaf.question.constraints.kinds import Constraint, Support
 from counterleaf.question.query import Query
 from counterleaf.question.question import Question
-from counterleaf.report.cases import Cases, State, status_codes
-from counterleaf.report.figures import Figures, Settings
-from counterleaf.report.groups import MOST, By, GroupColumn, Grouping, read_by
-from counterleaf.report.measures import choices, conflicts
-from counterleaf.report.measures.comparisons import MIN_ROWS
-from counterleaf.report.measures.inputs import input_lines
-from counterleaf.report.provenance import Provenance, model_hash, model_words, now, question_words, target_words, versions
 from counterleaf.table.frames import Frame, numbers_of
 from counterleaf.table.output import STATUSES
 from counterleaf.table.rows import TableRows

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from counterleaf.report.cases import Cases
-from counterleaf.report.groups import Grouping, crossed, everyone
-from counterleaf.report.measures import differences as between
-from counterleaf.report.measures.choices import Choices
-from counterleaf.report.measures.comparisons import Comparison, compare
-from counterleaf.report.measures.conflicts import Conflicts
-from counterleaf.report.measures.fairness import choice, fairness
-from counterleaf.report.measures.features import FeatureChanges
-from counterleaf.report.measures.group import QUARTERS, Group, Groups
-from counterleaf.report.provenance import Provenance
+from counterleaf.audit.measures import differences as between
+from counterleaf.audit.measures.choices import Choices
+from counterleaf.audit.measures.comparisons import Comparison, compare
+from counterleaf.audit.measures.conflicts import Conflicts
+from counterleaf.audit.measures.fairness import choice, fairness
+from counterleaf.audit.measures.features import FeatureChanges
+from counterleaf.audit.measures.group import QUARTERS, Group, Groups
+from counterleaf.audit.report.cases import Cases
+from counterleaf.audit.report.groups import Grouping, crossed, everyone
+from counterleaf.audit.report.provenance import Provenance
 from counterleaf.table.schema import Schema
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.report.measures.group import Group
-from counterleaf.report.measures.intervals import LEAST, LEVEL, NEWCOMBE, ORDER, interval, mean_draws, newcombe, order_draws
+from counterleaf.audit.measures.group import Group
+from counterleaf.audit.measures.intervals import LEAST, LEVEL, NEWCOMBE, ORDER, interval, mean_draws, newcombe, order_draws
 from counterleaf.types import Array
 
 MEASURES = (

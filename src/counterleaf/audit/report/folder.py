@@ -22,8 +22,7 @@ from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
 from counterleaf.audit.parts import Task
 from counterleaf.audit.plan import Part
 from counterleaf.audit.reading.columns import input_columns
-from counterleaf.errors import CounterleafError
-from counterleaf.report.cases import (
+from counterleaf.audit.report.cases import (
     Block,
     Cases,
     Collector,
@@ -36,9 +35,10 @@ from counterleaf.report.cases import (
     status_codes,
     truths,
 )
-from counterleaf.report.figures import Figures
-from counterleaf.report.groups import GroupColumn, read_by
-from counterleaf.report.making import ModelQuestion, Origin, SearchedColumn, assemble, read_search, read_settings, samples
+from counterleaf.audit.report.figures import Figures
+from counterleaf.audit.report.groups import GroupColumn, read_by
+from counterleaf.audit.report.making import ModelQuestion, Origin, SearchedColumn, assemble, read_search, read_settings, samples
+from counterleaf.errors import CounterleafError
 from counterleaf.table.arrow.output import NEW
 from counterleaf.table.arrow.rows import in_pandas
 from counterleaf.table.features import Feature, Numeric

@@ -11,8 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from support.report_cases import RULES, applicants, bank
 
 import counterleaf as cl
-from counterleaf.report.page.page import page
-from counterleaf.report.page.words import percent
+from counterleaf.audit.page.page import page
+from counterleaf.audit.page.words import percent
 
 pytest_plugins = ["support.page_fixtures"]
 HOSTILE = '<script>alert(1)</script> & "it\'s"\n=1+1'
@@ -150,7 +150,7 @@ def test_csv_cells_are_not_formulas(tmp_path):
 
 
 def test_without_pyarrow_there_are_no_parquet_files(audit, tmp_path, monkeypatch):
-    monkeypatch.setattr("counterleaf.report.saving.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("counterleaf.audit.report.saving.importlib.util.find_spec", lambda name: None)
     assert {path.suffix for path in audit.save(tmp_path / "r.html")} == {".html", ".csv"}
 
 

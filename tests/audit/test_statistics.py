@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from counterleaf.report.cases import Cases, State
-from counterleaf.report.groups import Grouping
-from counterleaf.report.measures.comparisons import COST, HAS, SHARE, compare
-from counterleaf.report.measures.intervals import interval, mean_draws, newcombe, order_draws, wilson
+from counterleaf.audit.measures.comparisons import COST, HAS, SHARE, compare
+from counterleaf.audit.measures.intervals import interval, mean_draws, newcombe, order_draws, wilson
+from counterleaf.audit.report.cases import Cases, State
+from counterleaf.audit.report.groups import Grouping
 
 
 def quantiles(draws):

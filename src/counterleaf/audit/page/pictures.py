@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from counterleaf.audit.measures.group import Group
+from counterleaf.audit.page.html import clean
+from counterleaf.audit.page.words import as_number, percent
 from counterleaf.plot.audits import curve
-from counterleaf.report.measures.group import Group
-from counterleaf.report.page.html import clean
-from counterleaf.report.page.words import as_number, percent
 
 KINDS = (
     ("has", "already has the target"),

@@ -354,7 +354,7 @@ def test_printing(audit):
 
 
 def test_values_of_many_changes_are_a_random_part(rows):
-    from counterleaf.report.cases import Collector, block_of
+    from counterleaf.audit.report.cases import Collector, block_of
     from counterleaf.table.rows import TableRows
 
     answers = bank().explain_many(rows, target="granted", words=False)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from counterleaf.report.cases import State
+from counterleaf.audit.measures.comparisons import COST, HAS, Comparison
+from counterleaf.audit.measures.conflicts import NO_CONSTRAINT
+from counterleaf.audit.measures.differences import SHARES, TOO_FEW, Difference
+from counterleaf.audit.measures.group import Group
+from counterleaf.audit.report.cases import State
+from counterleaf.audit.report.figures import Figures
 from counterleaf.report.constraint_words import all_in_words
-from counterleaf.report.figures import Figures
-from counterleaf.report.measures.comparisons import COST, HAS, Comparison
-from counterleaf.report.measures.conflicts import NO_CONSTRAINT
-from counterleaf.report.measures.differences import SHARES, TOO_FEW, Difference
-from counterleaf.report.measures.group import Group
 
 MINUS = "\N{MINUS SIGN}"
 MEASURES = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.audit.measures.conflicts import by_feature
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.query import Query
 from counterleaf.report.constraint_words import in_words, named
-from counterleaf.report.measures.conflicts import by_feature
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.table.words.values import describe

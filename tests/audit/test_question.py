@@ -14,8 +14,8 @@ from support.cli_cases import call
 from support.report_cases import RULES, applicants, bank, smallest_covering
 
 import counterleaf as cl
+from counterleaf.audit.measures.conflicts import by_feature
 from counterleaf.report.constraint_words import cost_words, in_words
-from counterleaf.report.measures.conflicts import by_feature
 
 NUMBERS = ["income", "debts"]
 LIMITS = [cl.freeze("town"), cl.only_increase("income", at_most="40%"), cl.only_decrease("debts", at_most="40%")]
