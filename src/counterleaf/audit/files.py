@@ -119,13 +119,7 @@ AnyPath = Path | StorePath
 
 
 def place(path: Any) -> AnyPath:
-    """Return the path of a text, a path or an address such as ``s3://bucket/rows``.
-
-    Raises
-    ------
-    CounterleafError
-        If it is none, or if the address holds a password.
-    """
+    """Return the path of a text, a path or an address such as ``s3://bucket/rows``."""
     if isinstance(path, StorePath):
         return path
     try:

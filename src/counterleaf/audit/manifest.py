@@ -38,33 +38,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Manifest:
-    """An audit as its manifest describes it.
+    """An audit as its manifest describes it."""
 
-    Parameters
-    ----------
-    question : dict
-        The question as JSON, see ``Question.to_json``.
-    sentences : tuple of str
-        The question in words.
-    model : str
-        The hash of the explainer's JSON.
-    plan : Plan
-        The inputs and their parts.
-    settings : Settings
-        What is written in addition.
-    created : str
-        The date and time of the first start.
-    versions : dict
-        The versions of the libraries at that time.
-    """
-
-    question: dict[str, Any]
-    sentences: tuple[str, ...]
-    model: str
+    question: dict[str, Any]  # JSON, see ``Question.to_json``
+    sentences: tuple[str, ...]  # the same in words
+    model: str  # the hash of the explainer's JSON
     plan: Plan
     settings: Settings
-    created: str
-    versions: dict[str, str]
+    created: str  # date and time of the first start
+    versions: dict[str, str]  # of the libraries at that time
 
     @functools.cached_property
     def run(self) -> str:
@@ -174,23 +156,7 @@ def _inputs_out(plan: Plan) -> list[dict[str, Any]]:
 
 
 def read_manifest(folder: Folder | Any) -> Manifest:
-    """Read the manifest of a folder, which may hold anything.
-
-    Parameters
-    ----------
-    folder : Folder, str or path-like
-        The folder of an audit.
-
-    Returns
-    -------
-    Manifest
-        The audit.
-
-    Raises
-    ------
-    CounterleafError
-        If there is no manifest, or it is damaged or was changed.
-    """
+    """Read the manifest of a folder, which may hold anything."""
     folder = folder if isinstance(folder, Folder) else open_folder(folder)
     path = folder.manifest
     with open_file(path) as file:
@@ -249,13 +215,7 @@ def _whole(value: Any) -> int:
 
 
 def read_explainer(folder: Folder, manifest: Manifest) -> Explainer:
-    """Read the explainer of an audit, checked against the manifest.
-
-    Raises
-    ------
-    CounterleafError
-        If it is not the one that the manifest names.
-    """
+    """Read the explainer of an audit, checked against the manifest."""
     try:
         text = folder.model.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:

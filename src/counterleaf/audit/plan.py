@@ -97,13 +97,7 @@ class Plan:
 
 
 def make_plan(inputs: Sequence[Input], schema: Schema, part_rows: int, keep: Sequence[str]) -> Plan:
-    """Read the columns of the inputs, check them, and divide the rows into parts.
-
-    Raises
-    ------
-    CounterleafError
-        If a file lacks a column, or there are no rows.
-    """
+    """Read the columns of the inputs, check them, and divide the rows into parts."""
     features = {feature.name: feature for feature in schema}
     forms: list[Form] = []
     parts: list[Part] = []
@@ -125,13 +119,7 @@ def make_plan(inputs: Sequence[Input], schema: Schema, part_rows: int, keep: Seq
 def kept_columns(
     inputs: Sequence[Input], forms: Sequence[Form], schema: Schema, keep: Sequence[str] | None
 ) -> pa.Schema | None:
-    """Return the columns to pass on with their types, which must be the same in all files.
-
-    Raises
-    ------
-    CounterleafError
-        If the types of a column differ, or it is named like a column of the answers.
-    """
+    """Return the columns to pass on with their types, which must be the same in all files."""
     if not keep:
         return None
     features: Mapping[str, Feature] = {feature.name: feature for feature in schema}

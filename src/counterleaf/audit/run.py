@@ -35,53 +35,25 @@ ENGINES = ("local", *CLUSTERS)
 
 @dataclass(frozen=True, slots=True)
 class AuditSummary:
-    """The result of a run.
+    """The result of a run."""
 
-    Parameters
-    ----------
-    counts : dict
-        The number of rows of each kind, see ``parts.count``.
-    done_before : int
-        The number of rows that an earlier run has answered.
-    seconds, checking : float
-        The time for the other rows, and for the check of the sample.
-    sample : SampleResult or None
-        The check of the sample, None if all proofs are kept.
-    checked_before : bool
-        Whether an earlier run has checked it.
-    problem : str
-        Why the first row is invalid, if all are.
-    """
-
-    counts: dict[str, int]
-    done_before: int
-    seconds: float
-    checking: float
-    sample: SampleResult | None
-    checked_before: bool = False
-    problem: str = ""
+    counts: dict[str, int]  # rows of each kind, see ``Task.count``
+    done_before: int  # rows that an earlier run has answered
+    seconds: float  # for the other rows
+    checking: float  # seconds for the check of the sample
+    sample: SampleResult | None  # None if all proofs are kept
+    checked_before: bool = False  # whether an earlier run has checked the sample
+    problem: str = ""  # why the first row is invalid, if all are
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How an audit runs, which does not change its answers.
-
-    Parameters
-    ----------
-    engine : str
-        The name of the engine.
-    jobs : int
-        The number of workers on this machine; -1 for every core.
-    address : str or None
-        The cluster of another engine; by default it runs on this machine.
-    advance : callable
-        Called with the number of rows of the whole audit, and of those that are done.
-    """
+    """How an audit runs, which does not change its answers."""
 
     engine: str = "local"
-    jobs: int = -1
-    address: str | None = None
-    advance: Callable[[int, int], None] = lambda total, done: None
+    jobs: int = -1  # workers on this machine; -1 for every core
+    address: str | None = None  # the cluster of another engine; by default it runs on this machine
+    advance: Callable[[int, int], None] = lambda total, done: None  # gets the rows of the audit, and those that are done
 
 
 def run_audit(
@@ -97,33 +69,6 @@ def run_audit(
     """Answer a question about all rows of some files, and write the answers to a folder.
 
     If the folder holds a part of the same audit, only the rest is done.
-
-    Parameters
-    ----------
-    explainer : Explainer
-        The model and its features.
-    patterns : iterable of str or path-like
-        Files, folders or patterns.
-    out : str or path-like
-        The folder, or an address such as ``s3://bucket/audit``.
-    question : Question or mapping
-        The question, or its parts.
-    part_rows : int, optional
-        The number of rows of a part.
-    settings : Settings, optional
-        What is written in addition to the answers.
-    options : RunOptions, optional
-        How the audit runs.
-
-    Returns
-    -------
-    AuditSummary
-        The counts.
-
-    Raises
-    ------
-    CounterleafError
-        If an argument, a file or the folder does not fit.
     """
     settings, options = settings or Settings(), options or RunOptions()
     question = question if isinstance(question, Question) else Question(**question)

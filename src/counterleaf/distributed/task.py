@@ -41,21 +41,11 @@ def _load(payload: bytes) -> ArrowStep:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A query as it is sent to the workers.
+    """A query as it is sent to the workers."""
 
-    Parameters
-    ----------
-    payload : bytes
-        The pickle of an ``ArrowStep``.
-    reads : tuple of str
-        The columns that the query reads.
-    keep : tuple of str
-        The columns that are passed on, in front of the answers.
-    """
-
-    payload: bytes
-    reads: tuple[str, ...]
-    keep: tuple[str, ...]
+    payload: bytes  # the pickle of an ``ArrowStep``
+    reads: tuple[str, ...]  # the columns that the query reads
+    keep: tuple[str, ...]  # the columns that are passed on, in front of the answers
 
     @property
     def columns(self) -> list[str]:
@@ -101,30 +91,7 @@ class Task:
 def make_task(
     call: str, explainer: Any, names: Sequence[str], question: dict[str, Any], keep: Any, options: Options
 ) -> tuple[Task, ArrowStep]:
-    """Check the arguments of ``spark``, ``dask`` or ``ray`` before anything runs.
-
-    Parameters
-    ----------
-    call : str
-        The name of the function.
-    explainer : Explainer
-        The model and the features.
-    names : sequence of str
-        The columns of the frame.
-    question : dict
-        Target, cost, constraints and margin.
-    keep : "all", None or sequence of str
-        The columns that are passed on.
-    options : dict
-        Further options.
-
-    Returns
-    -------
-    task : Task
-        What is sent to the workers.
-    step : ArrowStep
-        The same query, for its ``answers``.
-    """
+    """Check the arguments of ``spark``, ``dask`` or ``ray`` before anything runs."""
     if not isinstance(explainer, Explainer):
         raise CounterleafError(f"explainer is {with_article(type(explainer).__name__)}; expected a counterleaf.Explainer")
     known_options(call, options, Options)

@@ -17,17 +17,7 @@ PROOF_SCHEMA = pa.schema([("file", pa.int32()), ("row", pa.int64()), ("proof", p
 def explain_rows(
     step: ArrowStep, rows: pa.RecordBatch, texts: dict[int, str] | None = None
 ) -> Iterator[Explanation | CounterleafError]:
-    """Yield the explanation of each row, or the reason why there is none.
-
-    Parameters
-    ----------
-    step : ArrowStep
-        The question.
-    rows : pyarrow.RecordBatch
-        The rows.
-    texts : dict, optional
-        Receives the JSON of the explanations, by position.
-    """
+    """Yield the explanation of each row, or the reason why there is none."""
     for k, row in enumerate(records_of(rows, step.explainer.schema, list(range(rows.num_rows)))):
         try:
             found = step.explain(row)
@@ -41,19 +31,7 @@ def explain_rows(
 def proofs_of(
     step: ArrowStep, rows: pa.RecordBatch, answers: pa.RecordBatch, texts: dict[int, str], place: tuple[int, int]
 ) -> pa.RecordBatch:
-    """Return the proofs of the answers for some rows; invalid rows have none.
-
-    Parameters
-    ----------
-    step : ArrowStep
-        The question.
-    rows, answers : pyarrow.RecordBatch
-        The rows and their answers.
-    texts : dict
-        The proofs that are known, by position; the other rows are explained now.
-    place : tuple of int
-        The file and the position of the first row.
-    """
+    """Return the proofs of the answers for some rows; invalid rows have none."""
     file, first = place
     status = answers.column("status").to_pylist()
     lines = [k for k, one in enumerate(status) if one != "invalid"]

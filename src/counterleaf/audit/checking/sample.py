@@ -51,17 +51,7 @@ def choose(manifest: Manifest) -> dict[int, list[int]]:
 
 
 def check_sample(task: Task, manifest: Manifest, jobs: int) -> SampleResult:
-    """Explain the rows of the sample again, check their proofs, and compare them with the parts.
-
-    Parameters
-    ----------
-    task : Task
-        The audit, all parts of which are complete.
-    manifest : Manifest
-        Its manifest.
-    jobs : int
-        The number of threads.
-    """
+    """Explain the rows of the sample again, check their proofs, and compare them with the parts."""
     chosen, folder = choose(manifest), Folder(task.folder)
 
     each, pickled = threading.local(), pickle.dumps(task)  # caches are not shared between threads

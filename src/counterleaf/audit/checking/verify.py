@@ -28,65 +28,23 @@ Failure = tuple[int, int, str]  # file, row and reason
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """The result of a check.
+    """The result of a check."""
 
-    Parameters
-    ----------
-    rows : int
-        The number of rows of the audit.
-    checked : int
-        The number of rows that were compared.
-    proved : int
-        The number of those that have a proof, which was checked; invalid rows have none.
-    stopped : int
-        The number of rows of the audit whose search stopped: their proof is one of a bound.
-    proofs : bool
-        Whether the folder keeps all proofs.
-    with_inputs : bool
-        Whether the rows were compared with the inputs.
-    failures : list
-        File, row and reason of each failure.
-    question : str
-        The question in words.
-    model : str
-        The hash of the model.
-    """
-
-    rows: int
-    checked: int
-    proved: int
-    stopped: int
-    proofs: bool
-    with_inputs: bool
+    rows: int  # of the audit
+    checked: int  # rows that were compared
+    proved: int  # those with a proof, which was checked; invalid rows have none
+    stopped: int  # rows whose search stopped: their proof is one of a bound
+    proofs: bool  # whether the folder keeps all proofs
+    with_inputs: bool  # whether the rows were compared with the inputs
     failures: list[Failure]
-    question: str
-    model: str
+    question: str  # the question in words
+    model: str  # the hash of the model
 
 
 def verify_audit(
     path: str | os.PathLike[str] | StorePath, jobs: int = -1, advance: Callable[[int], None] = lambda rows: None
 ) -> AuditCheck:
-    """Check an audit: every file is intact and belongs to it, and the proofs hold and are about its rows and its question.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The folder.
-    jobs : int, default=-1
-        The number of workers; -1 for every core.
-    advance : callable, optional
-        Called with the number of further rows that are done.
-
-    Returns
-    -------
-    AuditCheck
-        The result.
-
-    Raises
-    ------
-    CounterleafError
-        If the folder does not hold a complete audit, or a file of it is damaged.
-    """
+    """Check an audit: every file is intact and belongs to it, and the proofs hold and are about its rows and its question."""
     folder, threads = open_folder(path), workers(jobs)
     manifest = read_manifest(folder)
     explainer, plan = read_explainer(folder, manifest), manifest.plan
@@ -140,27 +98,13 @@ def _check_inputs(folder: Folder, manifest: Manifest, explainer: Explainer) -> N
 
 
 class ProofChecker:
-    """Checks the proofs of some parts; it can be pickled.
-
-    Parameters
-    ----------
-    task : Task
-        The audit.
-    with_inputs : bool
-        Whether the inputs are at hand.
-    """
+    """Checks the proofs of some parts; it can be pickled."""
 
     def __init__(self, task: Task, with_inputs: bool) -> None:
         self.task, self.with_inputs = task, with_inputs
 
     def do(self, unit: Unit) -> Iterator[tuple[int, int, int, list[Failure]]]:
-        """Check the parts of a unit, and yield the number of rows, of proofs, of those of a bound, and the failures of each.
-
-        Parameters
-        ----------
-        unit : Unit
-            The parts.
-        """
+        """Check the parts of a unit, and yield the number of rows, of proofs, of those of a bound, and the failures of each."""
         every = {part.number: list(range(part.span.rows)) for part in unit.parts}
         rows: Any = input_rows(self.task, unit, every) if self.with_inputs else ((part, None) for part in unit.parts)
         for part, pieces in rows:

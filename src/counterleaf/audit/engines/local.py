@@ -21,22 +21,7 @@ _worker: Any = threading.local()
 
 
 def local(task: Task, units: Iterable[Unit], jobs: int) -> Iterator[PartRecord]:
-    """Do units of an audit with several workers, and yield the record of each part that is finished.
-
-    Parameters
-    ----------
-    task : Task
-        The audit.
-    units : iterable of Unit
-        The parts that are missing.
-    jobs : int
-        The number of workers.
-
-    Yields
-    ------
-    PartRecord
-        The parts, in the order in which they are finished.
-    """
+    """Do units of an audit with several workers, and yield the record of each part that is finished."""
     if jobs == 1:
         for unit in units:
             yield from task.do(unit)
@@ -46,17 +31,7 @@ def local(task: Task, units: Iterable[Unit], jobs: int) -> Iterator[PartRecord]:
 
 
 def run_units(worker: Any, units: Iterable[Unit], jobs: int) -> Iterator[Any]:
-    """Yield what ``worker.do`` yields for each unit, with several processes.
-
-    Parameters
-    ----------
-    worker : object
-        A value that can be pickled, with a method ``do``.
-    units : iterable of Unit
-        The units.
-    jobs : int
-        The number of processes.
-    """
+    """Yield what ``worker.do`` yields for each unit, with several processes."""
     units = list(units)
     if jobs == 1 or len(units) == 1:
         for unit in units:

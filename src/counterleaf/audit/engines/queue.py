@@ -13,17 +13,7 @@ SECONDS = 5.0  # of a task: long next to what an engine needs to start it, and s
 
 
 class Queue:
-    """The missing parts of an audit, for one engine.
-
-    Parameters
-    ----------
-    plan : Plan
-        The audit.
-    missing : collection of int
-        The numbers of the parts.
-    slow : bool
-        Whether rows take long; then parts of the same row group are not kept together.
-    """
+    """The missing parts of an audit, for one engine."""
 
     def __init__(self, plan: Plan, missing: Collection[int], slow: bool) -> None:
         self._left = deque(plan.units(missing, 1 if slow else TOGETHER))

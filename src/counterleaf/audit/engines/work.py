@@ -32,13 +32,7 @@ class Report:
     problem: str = ""
 
     def checked(self) -> tuple[PartRecord, ...]:
-        """Return the records.
-
-        Raises
-        ------
-        CounterleafError
-            If there is a problem.
-        """
+        """Return the records."""
         if self.problem:
             raise CounterleafError(self.problem)
         return self.records
@@ -51,20 +45,7 @@ def ship(task: Task) -> bytes:
 
 
 def work(payload: bytes, unit: Unit) -> Report:
-    """Do a unit in a worker; parts that an earlier attempt has finished are not done again.
-
-    Parameters
-    ----------
-    payload : bytes
-        The audit, from ``ship``.
-    unit : Unit
-        The parts.
-
-    Returns
-    -------
-    Report
-        The records of all parts, or a problem in one line.
-    """
+    """Do a unit in a worker; parts that an earlier attempt has finished are not done again."""
     try:
         return Report(tuple(_records(_loaded(payload), unit)))
     except (CounterleafError, OSError) as error:

@@ -69,22 +69,7 @@ class Comparison:
 
 
 def compare(cases: Cases, groupings: Sequence[Grouping], min_rows: int = MIN_ROWS) -> list[Comparison]:
-    """Compare every group and pair of groups with the rest, the largest significant effects first.
-
-    Parameters
-    ----------
-    cases : Cases
-        The answers.
-    groupings : sequence of Grouping
-        The columns.
-    min_rows : int
-        The least number of rows that the comparison is about, in the group and in the rest.
-
-    Returns
-    -------
-    list of Comparison
-        All comparisons that were made.
-    """
+    """Compare every group and pair of groups with the rest, the largest significant effects first."""
     ranked = _Ranked.of(cases)
     state = cases.state
     decided = np.flatnonzero((state == State.CANNOT) | (state == State.CAN) | (state == State.FOUND))

@@ -32,23 +32,7 @@ IMPACT, EFFECTIVENESS, CONDITIONAL, BUDGET, COST_OF, CHOICE, TRADE_OFF = (
 
 
 def fairness(groups: Sequence[Group], budgets: Sequence[float], least: int) -> list[dict[str, Any]]:
-    """Return the figures of each group of a column behind every notion, one line each.
-
-    Parameters
-    ----------
-    groups : sequence of Group
-        The groups of one column.
-    budgets : sequence of float
-        Costs for which the effectiveness is compared.
-    least : int
-        The rows that a group needs for an interval, and to be the one with the highest share.
-
-    Returns
-    -------
-    list of dict
-        Lines with the notion, its parameter, the group, the rows that it is about and its value, for shares with Wilson's
-        interval; for the trade-off, the other group too.
-    """
+    """Return the figures of each group of a column behind every notion, one line each; intervals need ``least`` rows."""
     affected = [group for group in groups if group.affected]
     lines = _impact(groups, least)
     for group in affected:

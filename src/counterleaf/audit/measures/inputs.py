@@ -27,23 +27,7 @@ def used_features(model: Any, schema: Schema) -> set[str]:
 
 
 def input_lines(explainer: Any, query: Query, missing: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return a line for each feature of a model.
-
-    Parameters
-    ----------
-    explainer : Explainer
-        The model.
-    query : Query
-        The question.
-    missing : mapping
-        The number of rows without a value, by feature.
-
-    Returns
-    -------
-    list of dict
-        The name, whether the model uses it, the values it may take, the constraints on it in words, its price, the number of
-        rows in which it is missing, and the number that the pipeline imputes.
-    """
+    """Return a line for each feature of a model."""
     schema, used = explainer.schema, used_features(explainer.tree, explainer.schema)
     rules, lines = by_feature(query.constraints), []
     for d, feature in enumerate(schema):

@@ -36,19 +36,7 @@ def cell_type(feature: Feature | None) -> pa.DataType:
 
 
 def text_column(feature: Feature | None, texts: Sequence[str], decimal: str, problems: Problems) -> pa.Array:
-    """Return the cells of a CSV file as a column; ``problems`` gets the reasons for cells that do not fit.
-
-    Parameters
-    ----------
-    feature : Feature or None
-        The feature, None for a column that is only kept.
-    texts : sequence of str
-        The cells.
-    decimal : str
-        The decimal mark of the file.
-    problems : dict
-        From row to reason.
-    """
+    """Return the cells of a CSV file as a column; ``problems`` gets the reasons for cells that do not fit."""
     kind = cell_type(feature)
     if feature is None or pa.types.is_string(kind):
         return pa.array([None if text in _MISSING else text for text in texts], kind)

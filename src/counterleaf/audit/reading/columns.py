@@ -17,29 +17,7 @@ from counterleaf.table.schema import Schema
 def input_columns(
     manifest: Manifest, schema: Schema, names: Sequence[str], parts: Collection[int] | None = None
 ) -> Iterator[tuple[Part, pa.Table]]:
-    """Yield the parts of an audit in order, each with some columns of its rows as the inputs have them.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        The audit.
-    schema : Schema
-        The features of its model, which determine the types of the columns of text files.
-    names : sequence of str
-        The columns.
-    parts : collection of int, optional
-        The numbers of the parts, by default all.
-
-    Yields
-    ------
-    tuple
-        The part, and a table with one line per row of the part.
-
-    Raises
-    ------
-    CounterleafError
-        If an input was changed or is missing, or lacks a column.
-    """
+    """Yield the parts of an audit in order, each with some columns of its rows as the inputs have them."""
     plan, features = manifest.plan, {feature.name: feature for feature in schema}
     wanted: dict[str, Feature | None] = {name: features.get(name) for name in names}
     for source, form in zip(plan.inputs, plan.forms, strict=True):

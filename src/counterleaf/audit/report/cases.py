@@ -183,22 +183,7 @@ def _patterns(n: int, changes: Mapping[int, Values]) -> tuple[Array, list[tuple[
 
 
 def block_of(rows: TableRows, answers: Frame, target: Any) -> Block:
-    """Return the answers of ``explain_many`` as a block.
-
-    Parameters
-    ----------
-    rows : TableRows
-        The rows that were explained.
-    answers : DataFrame
-        What ``explain_many`` returned for them, one line per row.
-    target : object
-        The target of the query.
-
-    Returns
-    -------
-    Block
-        The answers.
-    """
+    """Return the answers of ``explain_many`` as a block."""
     status = status_codes(answers["status"])
     costs = numbers_of(answers["cost"], "cost")
     answered = ~np.isnan(costs)

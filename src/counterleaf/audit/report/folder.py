@@ -121,29 +121,7 @@ def _frame(table: Any) -> Frame:
 
 
 def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, Any]) -> Figures:
-    """Return the figures of the report on a folder.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The folder.
-    by : str, list or dict
-        The columns of the groups.
-    partial : bool
-        Whether parts may be missing.
-    options : mapping
-        ``search``, ``min_rows``, ``budgets``, ``conflicts``, ``choices`` and ``seed``.
-
-    Returns
-    -------
-    Figures
-        The figures.
-
-    Raises
-    ------
-    CounterleafError
-        If the folder is not that of an audit, is not finished, or its inputs were changed.
-    """
+    """Return the figures of the report on a folder."""
     audited = _Audited.open(path, partial)
     settings, names = read_settings(options), audited.columns()
     chosen = read_by(by, names, "the input")

@@ -58,27 +58,7 @@ def crossed(a: Grouping, b: Grouping) -> Grouping:
 
 
 def read_by(by: Any, names: Sequence[str], what: str = "the frame") -> tuple[By, ...]:
-    """Read the columns that make the groups.
-
-    Parameters
-    ----------
-    by : str, list or dict
-        Names of columns, each alone or with bounds: ``"age:25,40"``, ``("age", [25, 40])`` or ``{"age": [25, 40]}``.
-    names : sequence of str
-        The columns that exist.
-    what : str, default="the frame"
-        Where they are, for the message.
-
-    Returns
-    -------
-    tuple of By
-        The columns, each once.
-
-    Raises
-    ------
-    CounterleafError
-        If a column does not exist, is named twice, or has bounds that do not increase.
-    """
+    """Read the columns that make the groups, each alone or with bounds: ``"age:25,40"`` or ``("age", [25, 40])``."""
     if by is None:
         by = ()
     expected = 'names of columns, such as ["sex", "age:25,40"]'

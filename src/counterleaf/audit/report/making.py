@@ -149,30 +149,7 @@ def assemble(
     settings: Settings,
     notes: Sequence[str] = (),
 ) -> Figures:
-    """Return the figures of a report.
-
-    Parameters
-    ----------
-    question : ModelQuestion
-        The question.
-    cases : Cases
-        The answers.
-    columns : pair of sequences
-        The columns of the groups, and those that are only searched; both complete.
-    rows_at : callable
-        Returns the rows at some positions.
-    origin : Origin
-        Where the rows come from.
-    settings : Settings
-        How the figures are computed.
-    notes : sequence of str
-        Remarks on the rows.
-
-    Returns
-    -------
-    Figures
-        The figures.
-    """
+    """Return the figures of a report."""
     explainer, remarks = question.explainer, list(notes)
     query = question.query()
     groupings = []

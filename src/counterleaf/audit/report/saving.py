@@ -13,22 +13,7 @@ from counterleaf.table.frames import Frame
 
 
 def save(path: Path, page: str, tables: Mapping[str, Frame]) -> list[Path]:
-    """Write the page and the tables, and return the files; each is written atomically.
-
-    Parameters
-    ----------
-    path : Path
-        The page.
-    page : str
-        Its text.
-    tables : mapping of str to DataFrame
-        The tables by name.
-
-    Returns
-    -------
-    list of Path
-        The page, then the tables.
-    """
+    """Write the page and the tables, and return the files; each is written atomically."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise CounterleafError(f"the report is {path}; expected a name that ends in .html")
     parquet = importlib.util.find_spec("pyarrow") is not None
