@@ -150,7 +150,7 @@ def test_csv_cells_are_not_formulas(tmp_path):
 
 
 def test_without_pyarrow_there_are_no_parquet_files(audit, tmp_path, monkeypatch):
-    monkeypatch.setattr("counterleaf.audit.report.saving.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("counterleaf.audit.audit.importlib.util.find_spec", lambda name: None)
     assert {path.suffix for path in audit.save(tmp_path / "r.html")} == {".html", ".csv"}
 
 

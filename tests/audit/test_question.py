@@ -14,7 +14,7 @@ from support.cli_cases import call
 from support.report_cases import RULES, applicants, bank, smallest_covering
 
 import counterleaf as cl
-from counterleaf.audit.measures.conflicts import by_feature
+from counterleaf.audit.measures.searches import by_feature
 from counterleaf.report.constraint_words import cost_words, in_words
 
 NUMBERS = ["income", "debts"]

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from counterleaf.audit.measures.comparisons import COST, HAS, SHARE, compare
-from counterleaf.audit.measures.intervals import interval, mean_draws, newcombe, order_draws, wilson
+from counterleaf.audit.measures.differences import interval, mean_draws, newcombe, order_draws, wilson
 from counterleaf.audit.report.cases import Cases, State
 from counterleaf.audit.report.groups import Grouping
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from counterleaf.audit.measures.searches import ModelQuestion
 from counterleaf.audit.page.page import fragment, page
-from counterleaf.audit.page.text import text
-from counterleaf.audit.page.words import remarks
+from counterleaf.audit.page.words import remarks, text
 from counterleaf.audit.report.cases import Collector, block_of, missing_in
 from counterleaf.audit.report.groups import GroupColumn, read_by
-from counterleaf.audit.report.making import ModelQuestion, Origin, SearchedColumn, assemble, read_search, read_settings
-from counterleaf.audit.report.provenance import UNCHECKED
-from counterleaf.audit.report.saving import save
+from counterleaf.audit.report.making import SearchedColumn, assemble, read_search, read_settings
+from counterleaf.audit.report.provenance import UNCHECKED, provenance
 from counterleaf.errors import CounterleafError, near, not_installed, some
 from counterleaf.plot.audits import draw_audit
 from counterleaf.question.query import known_options
 from counterleaf.question.question import Question, ask
+from counterleaf.storage.files import write, write_frame
+from counterleaf.table.files import without_formulas
 from counterleaf.table.frames import Frame, column_names, make_frame
 from counterleaf.table.rows import TableRows
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,32 +127,25 @@ class Audit:
         chosen = read_by(by, list(columns))
         searched = [SearchedColumn(name) for name in read_search(options.get("search", False), list(columns), chosen)]
         parts = {name: value for name, value in options.items() if name in _QUESTION}
-        posed = ModelQuestion(explainer, ask("audit", question, target=target, **parts))
-        posed.query()  # a wrong question is refused here
+        posed = ModelQuestion(explainer, ask("audit", question, target=target, **parts), settings)
         if answers is None:
             run: dict[str, Any] = {name: value for name, value in options.items() if name in _RUN}
             answers = explainer.explain_many(rows, posed.question, words=False, **run)
         _check_answers(answers, table.n)
         collector = Collector(settings.seed)
-        collector.add(block_of(table, answers, posed.target))
+        collector.add(block_of(table, answers, posed.question.target))
         grouped = [GroupColumn(one) for one in chosen]
         for column in grouped:
             column.add(columns[column.by.column])
         for other in searched:
             other.add(columns[other.name])
-        origin = Origin(
-            f"{table.n:,} rows in memory",
-            UNCHECKED,
-            {name: int(missing_in(column).sum()) for name, column in zip(table.schema.names, table.columns, strict=True)},
-        )
-        self._figures = assemble(
-            posed,
-            collector.cases(),
-            (grouped, searched),
-            lambda places: TableRows(table.part(places), table.schema),
-            origin,
-            settings,
-        )
+        source = provenance(posed, f"{table.n:,} rows in memory", UNCHECKED)
+        missing = {name: int(missing_in(column).sum()) for name, column in zip(table.schema.names, table.columns, strict=True)}
+
+        def rows_at(places: Array) -> TableRows:
+            return TableRows(table.part(places), table.schema)
+
+        self._figures = assemble(posed, collector.cases(), grouped, searched, rows_at, source, missing)
 
     @classmethod
     def read(
@@ -320,7 +316,20 @@ class Audit:
             If the name does not end in .html, or a file cannot be written.
         """
         names = ("schema", "groups", "pairs", "differences", "features", "search", "fairness", "choices", "conflicts", "origin")
-        return save(Path(path), self.to_html(), {name: getattr(self, name) for name in names})
+        path = Path(path)
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise CounterleafError(f"the report is {path}; expected a name that ends in .html")
+        content, files = self.to_html(), [path]
+        parquet = importlib.util.find_spec("pyarrow") is not None
+        for name in names:
+            frame, csv = getattr(self, name), path.with_name(f"{path.stem}_{name}.csv")
+            write_frame(csv, without_formulas(frame))
+            files.append(csv)
+            if parquet:
+                write_frame(csv.with_suffix(".parquet"), frame)
+                files.append(csv.with_suffix(".parquet"))
+        write(path, content)  # last, so that the page of a report that is complete has its tables
+        return files
 
 
 def _frame(lines: Sequence[dict[str, Any]], names: Sequence[str] | None = None) -> Frame:

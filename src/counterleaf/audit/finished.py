@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from pyarrow import parquet
 
-from counterleaf.audit.checking.proofs import PROOF_SCHEMA
 from counterleaf.audit.checking.sealed import DamagedError, open_sealed
 from counterleaf.audit.folder import Folder
-from counterleaf.audit.parts import Task
+from counterleaf.audit.parts import PROOF_SCHEMA, Task
 from counterleaf.audit.plan import Part
 from counterleaf.errors import CounterleafError
 

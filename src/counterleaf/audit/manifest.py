@@ -40,8 +40,8 @@ class Settings:
 class Manifest:
     """An audit as its manifest describes it."""
 
-    question: dict[str, Any]  # JSON, see ``Question.to_json``
-    sentences: tuple[str, ...]  # the same in words
+    question: Question
+    words: tuple[str, ...]  # the question, with the cost of the explainer if it has none
     model: str  # the hash of the explainer's JSON
     plan: Plan
     settings: Settings
@@ -52,7 +52,7 @@ class Manifest:
     def run(self) -> str:
         """The hash of all that the answers depend on."""
         content = {
-            "question": self.question,
+            "question": _json(self.question),
             "model": self.model,
             "inputs": [{**one, "path": None} for one in _inputs_out(self.plan)],
             "part_rows": self.plan.part_rows,
@@ -64,7 +64,7 @@ class Manifest:
     @property
     def arguments(self) -> dict[str, Any]:
         """The question as an argument of ``Explainer.arrow``."""
-        return {"question": Question.from_json(json.dumps(self.question))}
+        return {"question": self.question}
 
     def difference(self, other: Manifest) -> str:
         """Return what the answers depend on and differs between two audits, "" if nothing does."""
@@ -80,6 +80,10 @@ class Manifest:
         return next((what for what, (one, two) in pairs.items() if one != two), "")
 
 
+def _json(question: Question) -> Any:
+    return json.loads(question.to_json())
+
+
 def _contents(plan: Plan) -> list[tuple[int, str]]:
     return [(one.bytes, one.fingerprint) for one in plan.inputs]
 
@@ -89,7 +93,7 @@ def describe(explainer: Explainer, model: str, question: Question, plan: Plan, s
     versions = {"counterleaf": __version__, "python": platform.python_version()}
     versions |= {name: metadata.version(name) for name in ("numpy", "pyarrow")}
     return Manifest(
-        json.loads(question.to_json()),
+        question,
         question.words(explainer.default_cost),
         digest(model),
         plan,
@@ -113,8 +117,8 @@ def write_manifest(folder: Folder, manifest: Manifest, model: str) -> None:
         "run": manifest.run,
         "created": manifest.created,
         "versions": manifest.versions,
-        "question": manifest.question,
-        "words": list(manifest.sentences),
+        "question": _json(manifest.question),
+        "words": list(manifest.words),
         "model": {"file": folder.model.name, "sha256": manifest.model},
         "settings": asdict(manifest.settings),
         "rows": plan.rows,
@@ -142,15 +146,7 @@ def _inputs_out(plan: Plan) -> list[dict[str, Any]]:
     for part in plan.parts:
         spans[part.file].append([getattr(part.span, name) for name in _SPAN])
     return [
-        {
-            "path": source.path,
-            "kind": source.kind,
-            "bytes": source.bytes,
-            "fingerprint": source.fingerprint,
-            "rows": sum(span[1] for span in parts),
-            "form": {"columns": list(form.columns), "separator": form.separator, "decimal": form.decimal},
-            "parts": parts,
-        }
+        {**asdict(source), "rows": sum(span[1] for span in parts), "form": asdict(form), "parts": parts}
         for source, form, parts in zip(plan.inputs, plan.forms, spans, strict=True)
     ]
 
@@ -175,7 +171,6 @@ def read_manifest(folder: Folder | Any) -> Manifest:
         manifest = _manifest_in(content)
         intact = manifest.run == content["run"] and manifest.plan.rows == content["rows"]
         intact = intact and _seal(content) == content["sha256"]
-        manifest.arguments  # noqa: B018  # raises if the question cannot be read
     except CounterleafError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
@@ -198,7 +193,7 @@ def _manifest_in(content: dict[str, Any]) -> Manifest:
             parts.append(Part(len(parts), k, Span(*map(_whole, span))))
     settings = content["settings"]
     return Manifest(
-        dict(content["question"]),
+        Question.from_json(json.dumps(dict(content["question"]))),
         tuple(map(str, content["words"])),
         str(content["model"]["sha256"]),
         Plan(tuple(inputs), tuple(forms), tuple(parts), _whole(content["part_rows"])),

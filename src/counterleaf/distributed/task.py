@@ -25,6 +25,10 @@ _LOADED = 8  # queries that a worker keeps ready
 class Options(TypedDict, total=False):
     """The further options of ``spark``, ``dask`` and ``ray``; see there."""
 
+    target: Any
+    cost: Any
+    constraints: Any
+    margin: Any
     words: bool
     n_jobs: int | None
     time_limit: float | None
@@ -89,13 +93,13 @@ class Task:
 
 
 def make_task(
-    call: str, explainer: Any, names: Sequence[str], question: dict[str, Any], keep: Any, options: Options
+    call: str, explainer: Any, names: Sequence[str], question: Any, keep: Any, options: Options
 ) -> tuple[Task, ArrowStep]:
     """Check the arguments of ``spark``, ``dask`` or ``ray`` before anything runs."""
     if not isinstance(explainer, Explainer):
         raise CounterleafError(f"explainer is {with_article(type(explainer).__name__)}; expected a counterleaf.Explainer")
     known_options(call, options, Options)
-    step = explainer.arrow(**question, **options)
+    step = explainer.arrow(question, **options)
     check_columns(list(names), explainer.schema, "the frame")
     kept = _kept(names, keep)
     clash = [name for name in kept if name in step.answers.names]
@@ -123,9 +127,3 @@ def _kept(names: Sequence[str], keep: Any) -> tuple[str, ...]:
         if kept.count(name) > 1 or list(names).count(name) > 1:
             raise CounterleafError(f"the column {name!r} would be kept twice; names must differ")
     return tuple(kept)
-
-
-def wrong_frame(found: Any, expected: str) -> CounterleafError:
-    """Return the error for a frame of another kind."""
-    kind = type(found)
-    return CounterleafError(f"the rows are {with_article(f'{kind.__module__}.{kind.__name__}')}; expected {expected}")

@@ -97,13 +97,14 @@ def _check_inputs(folder: Folder, manifest: Manifest, explainer: Explainer) -> N
             raise CounterleafError(f"{folder.manifest} was changed: the {what} of the inputs are others; run the audit again")
 
 
+@dataclass(frozen=True, slots=True)
 class ProofChecker:
-    """Checks the proofs of some parts; it can be pickled."""
+    """Checks the proofs of some parts, with the inputs or without them."""
 
-    def __init__(self, task: Task, with_inputs: bool) -> None:
-        self.task, self.with_inputs = task, with_inputs
+    task: Task
+    with_inputs: bool
 
-    def do(self, unit: Unit) -> Iterator[tuple[int, int, int, list[Failure]]]:
+    def do(self, unit: Unit, stopped: Any = None) -> Iterator[tuple[int, int, int, list[Failure]]]:
         """Check the parts of a unit, and yield the number of rows, of proofs, of those of a bound, and the failures of each."""
         every = {part.number: list(range(part.span.rows)) for part in unit.parts}
         rows: Any = input_rows(self.task, unit, every) if self.with_inputs else ((part, None) for part in unit.parts)
@@ -118,7 +119,10 @@ class ProofChecker:
             return 0, 0, [(part.file, part.span.row, f"{folder.proofs(part.number)} does not have one proof for each answer")]
         found: list[str] = []
         if pieces is None:
-            found = [check_kept(self.task.step, kept[k], None, line) if k in kept else "" for k, line in _by_row(lines)]
+            texts = [kept.get(line["row"]) for line in lines]
+            found = [
+                check_kept(self.task.step, text, None, line) if text else "" for text, line in zip(texts, lines, strict=True)
+            ]
         for batch, problems in pieces or ():
             here = lines[len(found) : len(found) + batch.num_rows]
             found += self._compared(batch, problems, here, [kept.get(line["row"]) for line in here])
@@ -148,7 +152,3 @@ class ProofChecker:
 
         again = self.task.answered(batch, problems, explained() if step.is_limited else None).to_pylist()
         return [one or different_cell(line, other) for one, line, other in zip(failures, lines, again, strict=True)]
-
-
-def _by_row(lines: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    return ((line["row"], line) for line in lines)

@@ -8,8 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from counterleaf.audit.engines.queue import AHEAD, Queue
-from counterleaf.audit.engines.work import ENVIRONMENT, RETRIES, ship, work
+from counterleaf.audit.engines.work import AHEAD, ENVIRONMENT, RETRIES, Queue, ship, work
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.errors import CounterleafError, flat, not_installed
 

@@ -7,8 +7,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from counterleaf.audit.engines.queue import AHEAD, Queue
-from counterleaf.audit.engines.work import RETRIES, ship, work
+from counterleaf.audit.engines.work import AHEAD, RETRIES, Queue, ship, work
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.errors import CounterleafError, flat, not_installed
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from counterleaf.audit.engines.queue import AHEAD, Queue
-from counterleaf.audit.engines.work import ENVIRONMENT, RETRIES, Report, ship, work
+from counterleaf.audit.engines.work import AHEAD, ENVIRONMENT, RETRIES, Queue, Report, ship, work
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import Unit
 from counterleaf.errors import CounterleafError, flat, not_installed

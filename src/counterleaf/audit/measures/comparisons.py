@@ -53,64 +53,39 @@ class Comparison:
 
     def line(self) -> dict[str, Any]:
         """The comparison as a line of a table."""
-        return {
-            "group": self.name,
-            "columns": " and ".join(self.columns),
-            "figure": self.figure,
-            "rows": self.rows,
-            "rest_rows": self.rest_rows,
-            "value": self.value,
-            "rest_value": self.rest_value,
-            "effect": self.effect,
-            "p": self.p,
-            "p_holm": self.adjusted,
-            "test": self.test,
-        }
+        names = ("figure", "rows", "rest_rows", "value", "rest_value", "effect", "p")
+        values = {name: getattr(self, name) for name in names}
+        return {"group": self.name, "columns": " and ".join(self.columns), **values, "p_holm": self.adjusted, "test": self.test}
 
 
 def compare(cases: Cases, groupings: Sequence[Grouping], min_rows: int = MIN_ROWS) -> list[Comparison]:
     """Compare every group and pair of groups with the rest, the largest significant effects first."""
-    ranked = _Ranked.of(cases)
-    state = cases.state
+    ranked, state = _Ranked.of(cases), cases.state
     decided = np.flatnonzero((state == State.CANNOT) | (state == State.CAN) | (state == State.FOUND))
     shares = [(SHARE, decided, state[decided] == State.CANNOT)]
     if (state == State.HAS).any():
         valid = np.flatnonzero(state != State.INVALID)
         shares.insert(0, (HAS, valid, state[valid] == State.HAS))
     found: list[Comparison] = []
-    singles = [(one,) for one in groupings]
-    for columns in (*singles, *itertools.combinations(groupings, 2)):
+    for columns in (*((one,) for one in groupings), *itertools.combinations(groupings, 2)):
         codes = columns[0].codes.astype(np.int32)
         for other in columns[1:]:
             codes = codes * len(other) + other.codes
-        cells = list(itertools.product(*(range(len(one)) for one in columns)))
-        used = range(1) if len(cells) == 2 else range(len(cells))  # of two groups, each is the rest of the other
-        labels = [tuple(one.labels[k] for one, k in zip(columns, cell, strict=True)) for cell in cells]
+        labels = list(itertools.product(*(one.labels for one in columns)))
+        used = labels[:1] if len(labels) == 2 else labels  # of two groups, each is the rest of the other
         names = tuple(one.name for one in columns)
         for figure, rows, hit in shares:
-            found += _shares(figure, (names, [labels[k] for k in used]), (codes[rows], hit, len(cells)), min_rows)
-        found += ranked.compared(names, [labels[k] for k in used], codes, len(cells), min_rows)
+            mine, total, all_hits = codes[rows], len(rows), int(hit.sum())
+            n, hits = np.bincount(mine, minlength=len(labels)), np.bincount(mine[hit], minlength=len(labels))
+            for label, size, with_hit in zip(used, n.tolist(), hits.tolist(), strict=False):
+                rest = total - size
+                if min(size, rest) >= min_rows:
+                    p, test = _share_test(with_hit, size, all_hits - with_hit, rest)
+                    value, rest_value = with_hit / size, (all_hits - with_hit) / rest
+                    effect = value - rest_value
+                    found.append(Comparison(names, label, figure, size, rest, value, rest_value, effect, p, test))
+        found += ranked.compared(names, used, codes, len(labels), min_rows)
     return sorted(_holm(found), key=lambda one: (not one.clear, -abs(one.effect), one.adjusted))
-
-
-def _shares(
-    figure: str,
-    groups: tuple[tuple[str, ...], Sequence[tuple[str, ...]]],
-    data: tuple[Array, Array, int],
-    min_rows: int,
-) -> list[Comparison]:
-    (names, labels), (codes, hit, size) = groups, data
-    n, hits = np.bincount(codes, minlength=size), np.bincount(codes[hit], minlength=size)
-    total, all_hits, out = len(codes), int(hit.sum()), []
-    for k, label in enumerate(labels):
-        rest = total - int(n[k])
-        if min(n[k], rest) < min_rows:
-            continue
-        mine, others = int(hits[k]), all_hits - int(hits[k])
-        p, test = _share_test(mine, int(n[k]), others, rest)
-        value, rest_value = mine / int(n[k]), others / rest
-        out.append(Comparison(names, label, figure, int(n[k]), rest, value, rest_value, value - rest_value, p, test))
-    return out
 
 
 def _share_test(a: int, n: int, b: int, m: int) -> tuple[float, str]:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.audit.measures.choices import SHARES
+from counterleaf.audit.measures.differences import wilson
 from counterleaf.audit.measures.group import QUARTERS, Group
-from counterleaf.audit.measures.intervals import wilson
+from counterleaf.audit.measures.searches import SHARES
 from counterleaf.audit.report.groups import Grouping
 
 IMPACT, EFFECTIVENESS, CONDITIONAL, BUDGET, COST_OF, CHOICE, TRADE_OFF = (

@@ -11,7 +11,7 @@ from counterleaf.audit.measures.comparisons import COST, Comparison
 from counterleaf.audit.measures.differences import SHARES, Difference
 from counterleaf.audit.measures.group import Group
 from counterleaf.audit.page.html import details, paragraph, table
-from counterleaf.audit.page.words import MEASURES, as_number, conflict, half, percent, points, signed, size_in_points
+from counterleaf.audit.page.words import MEASURES, as_number, conflict, cost_cells, percent, points, signed, size_in_points
 from counterleaf.audit.report.figures import Figures
 
 _SHOWN_FEATURES, _SHOWN_GROUPS, _SHOWN_CONFLICTS = 8, 20, 8
@@ -62,10 +62,8 @@ def of_groups(caption: str, groups: Sequence[Group], full: bool) -> str:
     for group in groups:
         shares = [group.has, group.can, group.cannot] + [group.open, group.invalid] * more
         reach = percent(group.can / group.affected) if group.affected else "-"
-        quartiles = f"{as_number(group.quantile(0.25))} to {as_number(group.quantile(0.75))}" if group.can else "-"
         name = group.name if full else group.label
-        cost = [as_number(group.quantile(0.5)), quartiles, as_number(group.mean_changes), half(group)]
-        lines.append([name, f"{group.rows:,}", *(percent(n / group.rows) for n in shares), reach, *cost])
+        lines.append([name, f"{group.rows:,}", *(percent(n / group.rows) for n in shares), reach, *cost_cells(group)])
     return table(f"{caption}: what became of the rows, and the cost of the cheapest change", head, lines)
 
 

@@ -6,14 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 
 from counterleaf.audit.measures.comparisons import COST, HAS, Comparison
-from counterleaf.audit.measures.conflicts import NO_CONSTRAINT
 from counterleaf.audit.measures.differences import SHARES, TOO_FEW, Difference
 from counterleaf.audit.measures.group import Group
+from counterleaf.audit.measures.searches import NO_CONSTRAINT
 from counterleaf.audit.report.cases import State
 from counterleaf.audit.report.figures import Figures
+from counterleaf.plot.canvas import short_names
 from counterleaf.report.constraint_words import all_in_words
 
 MINUS = "\N{MINUS SIGN}"
+_LISTED = 5  # groups that differ most, and conflicts
 MEASURES = {
     "share_has": "already have the target",
     "share_can": "can reach the target",
@@ -97,9 +99,13 @@ def half(group: Group) -> str:
     if not group.affected:
         return "nobody needs a change"
     cost = group.cost_for(0.5)
-    if math.isnan(cost):
-        return "open"
-    return "not reachable" if math.isinf(cost) else as_number(cost)
+    return "open" if math.isnan(cost) else as_number(cost)
+
+
+def cost_cells(group: Group) -> list[str]:
+    """Return the cells of a group about the costs and the numbers of its changes."""
+    quartiles = f"{as_number(group.quantile(0.25))} to {as_number(group.quantile(0.75))}" if group.can else "-"
+    return [as_number(group.quantile(0.5)), quartiles, as_number(group.mean_changes), half(group)]
 
 
 def in_words(one: Difference) -> str:
@@ -266,3 +272,50 @@ def _about_small_groups(figures: Figures, label: Callable[[str], str]) -> list[s
         f"Fewer than {least:,} rows without the target: {listed}{more}. Their figures about recourse say little: they have no "
         "intervals and do not count for the largest differences."
     ]
+
+
+def text(figures: Figures) -> str:
+    """Return the report as ``print`` shows it."""
+    groups = [figures.whole, *(group for column in figures.groups.values() for group in column)]
+    parts = [summary(figures), "", *_table(groups)]
+    notes = [f"Note: {' '.join(note.splitlines())}" for note in remarks(figures)]
+    for lines in (findings(figures), _compared(figures), _conflicts(figures), notes):
+        parts += ["", *lines] if lines else []
+    return "\n".join(parts)
+
+
+def _table(groups: Sequence[Group]) -> list[str]:
+    head = ["", "rows", "has target", "can", "cannot", "median cost", "quartiles", "changes", "cost for half"]
+    some_open = any(group.open or group.invalid for group in groups)
+    head = [*head[:5], "open", "invalid", *head[5:]] if some_open else head
+    lines = [head]
+    names = short_names([" ".join(group.name.splitlines()) for group in groups])
+    for name, group in zip(names, groups, strict=True):
+        n = group.rows
+        shares = [group.has, group.can, group.cannot] + [group.open, group.invalid] * some_open
+        lines.append([name, f"{n:,}", *(percent(k / n) for k in shares), *cost_cells(group)])
+    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    return [
+        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
+        for line in lines
+    ]
+
+
+def _compared(figures: Figures) -> list[str]:
+    if not figures.searched:
+        return []
+    if not figures.comparisons:
+        return [f"No group has {figures.settings.min_rows:,} rows to compare with the rest."]
+    clear = [one for one in figures.comparisons if one.clear][:_LISTED]
+    return [counted(figures), *(f"  {' '.join(compared(one).splitlines())}" for one in clear)]
+
+
+def _conflicts(figures: Figures) -> list[str]:
+    found = figures.conflicts
+    if found is None:
+        return []
+    sets = found.common()
+    out = [f"In the way of the rows without recourse ({len(found.rows):,} examined):"]
+    out += [f"  {count:,}  {' '.join(conflict(figures, one).splitlines())}" for one, count in sets[:_LISTED]]
+    more = len(sets) - _LISTED
+    return out + [f"  and {more:,} other {'set' if more == 1 else 'sets'} of constraints"] * (more > 0)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterleaf.audit.measures import differences as between
-from counterleaf.audit.measures.choices import Choices
 from counterleaf.audit.measures.comparisons import Comparison, compare
-from counterleaf.audit.measures.conflicts import Conflicts
 from counterleaf.audit.measures.fairness import choice, fairness
 from counterleaf.audit.measures.features import FeatureChanges
 from counterleaf.audit.measures.group import QUARTERS, Group, Groups
+from counterleaf.audit.measures.searches import Choices, Conflicts
 from counterleaf.audit.report.cases import Cases
 from counterleaf.audit.report.groups import Grouping, crossed, everyone
 from counterleaf.audit.report.provenance import Provenance
@@ -22,7 +21,7 @@ from counterleaf.table.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ReportSettings:
     """How the figures are computed."""
 
     seed: int = 0
@@ -42,33 +41,15 @@ class Figures:
     """
 
     cases: Cases
-    model: tuple[Schema, tuple[dict[str, Any], ...]]  # the schema, and a line for each feature
+    schema: Schema
+    inputs: tuple[dict[str, Any], ...]  # a line for each feature: its use by the model, values, constraints, price, gaps
     by: tuple[Grouping, ...]
     searched: tuple[Grouping, ...]
-    found: tuple[Conflicts | None, Choices | None]  # None if they were not sought
+    conflicts: Conflicts | None  # what is in the way of rows without recourse; None if it was not sought
+    choices: Choices | None  # the ways to the target, likewise
     provenance: Provenance
     notes: tuple[str, ...]
-    settings: Settings
-
-    @property
-    def schema(self) -> Schema:
-        """The features."""
-        return self.model[0]
-
-    @property
-    def inputs(self) -> tuple[dict[str, Any], ...]:
-        """A line for each feature: whether the model uses it, its values, constraints, price and missing values."""
-        return self.model[1]
-
-    @property
-    def conflicts(self) -> Conflicts | None:
-        """What is in the way of rows without recourse."""
-        return self.found[0]
-
-    @property
-    def choices(self) -> Choices | None:
-        """The ways to the target."""
-        return self.found[1]
+    settings: ReportSettings
 
     @functools.cached_property
     def _divided(self) -> Groups:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from counterleaf.audit.checking.sample import read_sample
 from counterleaf.audit.files import place
@@ -19,9 +20,10 @@ from counterleaf.audit.finished import read_part
 from counterleaf.audit.folder import Folder, open_folder
 from counterleaf.audit.inputs import PARQUET
 from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
+from counterleaf.audit.measures.searches import ModelQuestion
 from counterleaf.audit.parts import Task
-from counterleaf.audit.plan import Part
-from counterleaf.audit.reading.columns import input_columns
+from counterleaf.audit.plan import TOGETHER, Part
+from counterleaf.audit.reading.source import batches, read
 from counterleaf.audit.report.cases import (
     Block,
     Cases,
@@ -37,7 +39,8 @@ from counterleaf.audit.report.cases import (
 )
 from counterleaf.audit.report.figures import Figures
 from counterleaf.audit.report.groups import GroupColumn, read_by
-from counterleaf.audit.report.making import ModelQuestion, Origin, SearchedColumn, assemble, read_search, read_settings, samples
+from counterleaf.audit.report.making import SearchedColumn, assemble, read_search, read_settings
+from counterleaf.audit.report.provenance import provenance
 from counterleaf.errors import CounterleafError
 from counterleaf.table.arrow.output import NEW
 from counterleaf.table.arrow.rows import in_pandas
@@ -93,9 +96,17 @@ class _Audited:
         return _frame(read_part(self.folder, part, self.task).select(list(dict.fromkeys(names))))
 
     def inputs(self, schema: Schema, names: Sequence[str]) -> Iterator[tuple[Part, Frame]]:
-        """Yield the parts in order with some columns of their inputs."""
-        for part, table in input_columns(self.manifest, schema, names, {part.number for part in self.parts}):
-            yield part, _frame(table)
+        """Yield the parts in order with some columns of their inputs, which must not have changed."""
+        plan, features = self.manifest.plan, {feature.name: feature for feature in schema}
+        wanted: dict[str, Feature | None] = {name: features.get(name) for name in names}
+        for source in plan.inputs:
+            source.check()
+        for unit in plan.units({part.number for part in self.parts}, TOGETHER):
+            file = unit.parts[0].file
+            source, form, by_row = plan.inputs[file], plan.forms[file], {part.span.row: part for part in unit.parts}
+            for span, content in read(source, [part.span for part in unit.parts], list(wanted)):
+                found = [batch for batch, _ in batches(source, form, span, content, wanted)]
+                yield by_row[span.row], _frame(pa.Table.from_batches(found).select(list(wanted)))
 
     def checked(self) -> str:
         """Return in words how many proofs were checked again."""
@@ -112,8 +123,6 @@ class _Audited:
 
 def _frame(table: Any) -> Frame:
     """Return columns of pyarrow as a pandas frame in which text is categorical, so that each value is made once."""
-    import pyarrow as pa
-
     texts = [k for k, kind in enumerate(table.schema.types) if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
     for k in texts:
         table = table.set_column(k, table.schema.names[k], table.column(k).dictionary_encode())
@@ -127,10 +136,9 @@ def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, A
     chosen = read_by(by, names, "the input")
     searched = read_search(options.get("search", False), names, chosen)
     explainer = audited.task.step.explainer
-    question = ModelQuestion(explainer, audited.manifest.arguments["question"])
-    question.query()
+    question = ModelQuestion(explainer, audited.task.step.question, settings)
     cases = _cases(audited, question, settings.seed)
-    sampled = samples(question, cases, settings)
+    sampled = question.samples(cases)
     text = audited.manifest.plan.inputs[0].kind != PARQUET  # cells of text files have no types
     grouped, others = [GroupColumn(one, text=text) for one in chosen], [SearchedColumn(name, text=text) for name in searched]
     rows, missing = _read_inputs(audited, question, cases, (grouped, others), sampled)
@@ -145,14 +153,9 @@ def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, A
         notes.append(
             f"The audit is not finished: {absent:,} of {audited.manifest.plan.rows:,} rows are missing in this report."
         )
-    origin = Origin(_origin(audited), audited.checked(), missing, _files(audited))
-    figures = assemble(question, cases, (grouped, others), rows_at, origin, settings, notes)
-    provenance = replace(figures.provenance, model_hash=audited.manifest.model)
-    return replace(figures, provenance=provenance)
-
-
-def _files(audited: _Audited) -> tuple[tuple[str, str], ...]:
-    return tuple((place(one.path).name, one.fingerprint) for one in audited.manifest.plan.inputs)
+    files = tuple((place(one.path).name, one.fingerprint) for one in audited.manifest.plan.inputs)
+    source = provenance(question, _origin(audited), audited.checked(), files, audited.manifest.model)
+    return assemble(question, cases, grouped, others, rows_at, source, missing, notes)
 
 
 def _origin(audited: _Audited) -> str:
@@ -180,7 +183,7 @@ def _cases(audited: _Audited, question: ModelQuestion, seed: int) -> Cases:
             _add_removed(changes, table["removed"], schema.names)
         costs = numbers_of(table["cost"], "cost")
         unconfirmed = ~np.isnan(costs) & ~truths(table["confirmed"])
-        has = has_target(table["source_label"], _comparable(question.target, table["source_label"]))
+        has = has_target(table["source_label"], _comparable(question.question.target, table["source_label"]))
         status = status_codes(table["status"])
         problems = problem_counts(table["problem"], status)
         collector.add(Block(status, costs, has, changes, unconfirmed, problems))

@@ -45,6 +45,25 @@ class Provenance:
         return [{"name": name, "value": value} for name, value in parts]
 
 
+def provenance(
+    question: Any, origin: str, checked: str, files: tuple[tuple[str, str], ...] = (), model: str = ""
+) -> Provenance:
+    """Return the origin of the report on a ``ModelQuestion``; ``model`` is the hash of the model, if it is known."""
+    explainer, query = question.explainer, question.query
+    return Provenance(
+        target_words(query.target),
+        question_words(query, explainer.schema),
+        model_words(explainer),
+        model or model_hash(explainer),
+        (str(query.cost), *map(str, query.constraints)),
+        origin,
+        checked,
+        files,
+        versions(),
+        now(),
+    )
+
+
 def target_words(target: Any) -> str:
     """Return a target in words."""
     if target is None:
