@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import counterleaf as cl
+from counterleaf.audit.report.figures import SearchedColumn
 from counterleaf.audit.report.groups import By, GroupColumn, crossed, read_by
-from counterleaf.audit.report.making import SearchedColumn
 
 
 def grouped(*blocks, by=None):
@@ -94,7 +94,7 @@ def test_too_many_values(monkeypatch):
 
 
 def test_a_searched_column_of_many_rows_keeps_the_quartiles_of_the_first(monkeypatch):
-    monkeypatch.setattr("counterleaf.audit.report.making._MANY", 100)
+    monkeypatch.setattr("counterleaf.audit.report.figures._MANY", 100)
     numbers, few, words = (SearchedColumn("c", text=True) for _ in range(3))
     for start in range(0, 300, 50):
         numbers.add(pd.Series(np.arange(start, start + 50.0)))

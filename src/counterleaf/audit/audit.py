@@ -12,8 +12,8 @@ from counterleaf.audit.measures.searches import ModelQuestion
 from counterleaf.audit.page.page import fragment, page
 from counterleaf.audit.page.words import remarks, text
 from counterleaf.audit.report.cases import Collector, block_of, missing_in
+from counterleaf.audit.report.figures import SearchedColumn, assemble, read_search, read_settings
 from counterleaf.audit.report.groups import GroupColumn, read_by
-from counterleaf.audit.report.making import SearchedColumn, assemble, read_search, read_settings
 from counterleaf.audit.report.provenance import UNCHECKED, provenance
 from counterleaf.errors import CounterleafError, near, not_installed, some
 from counterleaf.plot.audits import draw_audit

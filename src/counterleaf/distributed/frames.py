@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from counterleaf.distributed.task import Options, Task, make_task
+from counterleaf.distributed.task import FrameOptions, FrameTask, make_task
 from counterleaf.errors import CounterleafError, not_installed, with_article
 from counterleaf.question.question import Question
 
 
-def spark(df: Any, explainer: Any, question: Question | None = None, *, keep: Any = "all", **options: Unpack[Options]) -> Any:
+def spark(
+    df: Any, explainer: Any, question: Question | None = None, *, keep: Any = "all", **options: Unpack[FrameOptions]
+) -> Any:
     """Add the cheapest answer for every row to a Spark DataFrame.
 
     The answers are those of ``Explainer.arrow``, bit for bit. Nothing runs before an action of the result.
@@ -76,7 +78,9 @@ def _refuse_case(names: list[str]) -> None:
             )
 
 
-def dask(ddf: Any, explainer: Any, question: Question | None = None, *, keep: Any = "all", **options: Unpack[Options]) -> Any:
+def dask(
+    ddf: Any, explainer: Any, question: Question | None = None, *, keep: Any = "all", **options: Unpack[FrameOptions]
+) -> Any:
     """Add the cheapest answer for every row to a Dask DataFrame.
 
     The answers are those of ``Explainer.arrow``, bit for bit. Nothing runs before the result is computed.
@@ -118,12 +122,14 @@ def dask(ddf: Any, explainer: Any, question: Question | None = None, *, keep: An
     return ddf[task.columns].map_partitions(_answered, once, meta=meta, align_dataframes=False)
 
 
-def _answered(frame: Any, task: Task) -> Any:
+def _answered(frame: Any, task: FrameTask) -> Any:
     """Return the kept columns and the answers of one partition."""
     return task.frame(frame)
 
 
-def ray(ds: Any, explainer: Any, question: Question | None = None, *, keep: Any = "all", **options: Unpack[Options]) -> Any:
+def ray(
+    ds: Any, explainer: Any, question: Question | None = None, *, keep: Any = "all", **options: Unpack[FrameOptions]
+) -> Any:
     """Add the cheapest answer for every row to a Ray Dataset.
 
     The answers are those of ``Explainer.arrow``, bit for bit. Nothing runs before the result is read. If Ray does not know the

@@ -6,9 +6,9 @@ import functools
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from counterleaf.batch.arrow.step import ArrowStep
+from counterleaf.batch.arrow.step import ArrowStep, Options
 from counterleaf.errors import CounterleafError, brief, near, some, with_article
 from counterleaf.explainer import Explainer
 from counterleaf.question.query import known_options
@@ -22,8 +22,8 @@ ROWS = 65_536  # of a batch; larger ones are cut, because their columns no longe
 _LOADED = 8  # queries that a worker keeps ready
 
 
-class Options(TypedDict, total=False):
-    """The further options of ``spark``, ``dask`` and ``ray``; see there."""
+class FrameOptions(Options, total=False):
+    """The further arguments of ``spark``, ``dask`` and ``ray``; see there."""
 
     target: Any
     cost: Any
@@ -31,9 +31,6 @@ class Options(TypedDict, total=False):
     margin: Any
     words: bool
     n_jobs: int | None
-    time_limit: float | None
-    max_nodes: int | None
-    support: int | None
 
 
 @functools.lru_cache(_LOADED)
@@ -44,7 +41,7 @@ def _load(payload: bytes) -> ArrowStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class FrameTask:
     """A query as it is sent to the workers."""
 
     payload: bytes  # the pickle of an ``ArrowStep``
@@ -93,12 +90,12 @@ class Task:
 
 
 def make_task(
-    call: str, explainer: Any, names: Sequence[str], question: Any, keep: Any, options: Options
-) -> tuple[Task, ArrowStep]:
+    call: str, explainer: Any, names: Sequence[str], question: Any, keep: Any, options: FrameOptions
+) -> tuple[FrameTask, ArrowStep]:
     """Check the arguments of ``spark``, ``dask`` or ``ray`` before anything runs."""
     if not isinstance(explainer, Explainer):
         raise CounterleafError(f"explainer is {with_article(type(explainer).__name__)}; expected a counterleaf.Explainer")
-    known_options(call, options, Options)
+    known_options(call, options, FrameOptions)
     step = explainer.arrow(question, **options)
     check_columns(list(names), explainer.schema, "the frame")
     kept = _kept(names, keep)
@@ -108,7 +105,7 @@ def make_task(
             f"the frame and the answers both have the column {clash[0]!r}; rename it, or list the columns to keep without it"
         )
     wanted = {*explainer.schema.names, *explainer.schema.columns}
-    return Task(pickle.dumps(step), tuple(name for name in names if name in wanted), kept), step
+    return FrameTask(pickle.dumps(step), tuple(name for name in names if name in wanted), kept), step
 
 
 def _kept(names: Sequence[str], keep: Any) -> tuple[str, ...]:

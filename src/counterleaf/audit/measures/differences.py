@@ -6,7 +6,7 @@ import itertools
 import math
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -135,9 +135,9 @@ class Difference:
 
     def line(self) -> dict[str, Any]:
         """The difference as a line of a table."""
-        names = ("by", "group", "other", "measure", "value", "other_value", "rows", "other_rows")
-        ends = {name: getattr(self, name) for name in ("difference", "low", "high")}
-        return {**{name: getattr(self, name) for name in names}, **ends, "level": LEVEL, "method": self.method}
+        line = asdict(self)
+        method = line.pop("method")
+        return {**line, "level": LEVEL, "method": method}
 
 
 def estimate(group: Group, measure: str, seed: int, least: int) -> Estimate | None:

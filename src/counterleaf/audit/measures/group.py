@@ -110,22 +110,14 @@ class Group:
 
     def line(self) -> dict[str, Any]:
         """The figures of the group as a line of a table."""
-        rows = max(self.rows, 1)
+        counts = {name: getattr(self, name) for name in ("has", "can", "cannot", "open", "invalid")}
         low, median, high = map(self.quantile, QUARTERS)
         return {
             "by": self.by,
             "group": self.label,
             "rows": self.rows,
-            "has": self.has,
-            "can": self.can,
-            "cannot": self.cannot,
-            "open": self.open,
-            "invalid": self.invalid,
-            "share_has": self.has / rows,
-            "share_can": self.can / rows,
-            "share_cannot": self.cannot / rows,
-            "share_open": self.open / rows,
-            "share_invalid": self.invalid / rows,
+            **counts,
+            **{f"share_{name}": count / max(self.rows, 1) for name, count in counts.items()},
             "without_target": self.affected,
             "share_reaching": self.can / self.affected if self.affected else math.nan,
             "cost_q25": low,

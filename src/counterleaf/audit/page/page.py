@@ -17,6 +17,8 @@ def page(figures: Figures) -> str:
     """Return the whole page."""
     title = figures.settings.title or f"Recourse report: {figures.provenance.target}"
     note = paragraph(figures.settings.note) if figures.settings.note else ""
+    said = remarks(figures)
+    notes = f'<div class="note"><strong>Notes</strong>{bullets(said)}</div>' if said else ""
     sections = _sections(figures)
     links = "".join(f'<li><a href="#{anchor}">{clean(name)}</a></li>' for anchor, name, _ in sections)
     content = "".join(section(anchor, name, body) for anchor, name, body in sections)
@@ -25,7 +27,7 @@ def page(figures: Figures) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{clean(title)}</title><style>{STYLE}</style></head>\n<body><header><h1>{clean(title)}</h1>"
-        f"{note}{paragraph(summary(figures), 'lead')}{_top(figures)}</header>"
+        f"{note}{paragraph(summary(figures), 'lead')}{_said(figures)}{notes}</header>"
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n<main>{content}</main></body></html>\n'
     )
 
@@ -33,15 +35,13 @@ def page(figures: Figures) -> str:
 def fragment(figures: Figures) -> str:
     """Return the report for a notebook: the summary and the table of groups."""
     groups = [figures.whole, *(group for column in figures.groups.values() for group in column)]
+    table = tables.of_groups("All rows and the groups", groups, True)
+    return f"<div>{paragraph(summary(figures))}{table}{_said(figures)}</div>"
+
+
+def _said(figures: Figures) -> str:
     sentences = findings(figures)
-    said = bullets(sentences) if sentences else ""
-    return f"<div>{paragraph(summary(figures))}{tables.of_groups('All rows and the groups', groups, True)}{said}</div>"
-
-
-def _top(figures: Figures) -> str:
-    sentences, notes = findings(figures), remarks(figures)
-    out = bullets(sentences) if sentences else ""
-    return out + (f'<div class="note"><strong>Notes</strong>{bullets(notes)}</div>' if notes else "")
+    return bullets(sentences) if sentences else ""
 
 
 def _sections(figures: Figures) -> list[tuple[str, str, str]]:
@@ -57,7 +57,8 @@ def _sections(figures: Figures) -> list[tuple[str, str, str]]:
     if figures.searched:
         out.append(("search", "The groups that differ most", _search(figures)))
     out.append(("conflicts", "What is in the way", _conflicts(figures)))
-    out.append(("definitions", "Definitions", _definitions(figures)))
+    terms = pairs(definitions(of_folder=bool(figures.provenance.files)))
+    out.append(("definitions", "Definitions", f"{terms}<h3>References</h3>{bullets(REFERENCES)}"))
     out.append(("limits", "What this report does not show", bullets(LIMITS)))
     out.append(("origin", "Origin", _origin(figures)))
     return out
@@ -137,11 +138,6 @@ def _conflicts(figures: Figures) -> str:
         "counts as one for each feature."
     )
     return paragraph(start) + tables.of_conflicts(figures)
-
-
-def _definitions(figures: Figures) -> str:
-    of_folder = bool(figures.provenance.files)
-    return pairs(definitions(of_folder)) + "<h3>References</h3>" + bullets(REFERENCES)
 
 
 def _origin(figures: Figures) -> str:

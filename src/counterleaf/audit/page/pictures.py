@@ -65,7 +65,8 @@ def curves(groups: Sequence[Group], whole: Group) -> str:
     low, high = min(0.0, *costs), max(0.0, min(cut, max(costs)))
     high = high if high > low else low + 1.0
     parts = []
-    most = _ceiling(max(group.within(high) for _, group in drawn) or 1.0)
+    largest = max(group.within(high) for _, group in drawn) or 1.0
+    most = next(end for end in (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if largest <= end)
     for share in (0, most / 4, most / 2, most * 3 / 4, most):
         y = bottom - share / most * (bottom - top)
         parts.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
@@ -93,11 +94,6 @@ def curves(groups: Sequence[Group], whole: Group) -> str:
         for k, group in drawn
     )
     return _figure(parts, height, "Share that reaches the target over the cost", said, f'<ul class="key">{key}</ul>', caption)
-
-
-def _ceiling(share: float) -> float:
-    """Return the end of an axis for shares up to this one."""
-    return next(end for end in (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if share <= end)
 
 
 def _curve_words(group: Group) -> str:

@@ -30,25 +30,13 @@ def of_features(figures: Figures) -> str:
     """Return the table of the model's features: use, values, constraints, prices and missing values."""
     filled = {line["feature"]: line["filled"] for line in figures.features if not line["by"]}
     gaps = any(line["missing"] for line in figures.inputs)
-    head = [
-        "Feature",
-        "Used by the model",
-        "Values",
-        "Constraint",
-        "Cost of a change",
-        *["Missing (rows)", "Filled in (rows)"] * gaps,
-    ]
-    rows = [
-        [
-            line["feature"],
-            "yes" if line["used"] else "no",
-            line["values"],
-            line["constraints"] or "none",
-            line["price"],
-            *[f"{line['missing']:,}", f"{filled.get(line['feature'], 0):,}"] * gaps,
-        ]
-        for line in figures.inputs
-    ]
+    head = ["Feature", "Used by the model", "Values", "Constraint", "Cost of a change"]
+    head += ["Missing (rows)", "Filled in (rows)"] * gaps
+    rows = []
+    for line in figures.inputs:
+        cells = ["yes" if line["used"] else "no", line["values"], line["constraints"] or "none", line["price"]]
+        counts = [f"{line['missing']:,}", f"{filled.get(line['feature'], 0):,}"] * gaps
+        rows.append([line["feature"], *cells, *counts])
     return table("The features: what the model uses, what may change, and what it costs", head, rows, text=(1, 2, 3, 4))
 
 
@@ -108,7 +96,8 @@ def of_fairness(figures: Figures, name: str, labels: Sequence[str], lines: Seque
         values = {line["group"]: _value(line) for line in same}
         enough = [line["value"] for line in same if line["rows"] >= least]
         cells = [values.get(label, "-") for label in labels]
-        rows.append([_notion(notion, parameter), *cells, _spread(notion, enough)])
+        shown = "" if parameter is None else as_number(parameter) if notion == notions.BUDGET else f"{100 * parameter:g} %"
+        rows.append([_PLAIN[notion].format(shown), *cells, _spread(notion, enough)])
     out = table(f"Recourse fairness for the groups by {name}", ["Figure", *labels, "Largest difference"], rows, wide=(0,))
     return out + _trade_offs([line for line in lines if line["notion"] == notions.TRADE_OFF and line["rows"] >= least])
 
@@ -124,12 +113,6 @@ def _value(line: dict[str, Any]) -> str:
         low, high = line["low"], line["high"]
         return f"{low:g}" if low == high else "too few rows" if math.isnan(low) else f"{low:g} to {high:g}"
     return percent(line["value"]) if line["notion"] in (notions.EFFECTIVENESS, notions.BUDGET) else as_number(line["value"])
-
-
-def _notion(notion: str, parameter: float | None) -> str:
-    if parameter is None:
-        return _PLAIN[notion]
-    return _PLAIN[notion].format(as_number(parameter) if notion == notions.BUDGET else f"{100 * parameter:g} %")
 
 
 def _spread(notion: str, values: Sequence[float]) -> str:
@@ -188,13 +171,8 @@ def of_changes(caption: str, lines: Sequence[dict[str, Any]]) -> str:
             continue
         number = not math.isnan(line["median"])
         middle = f"{signed(line['q25'])} to {signed(line['q75'])}" if number else "-"
-        cells = [
-            line["feature"],
-            f"{line['rows']:,}",
-            percent(line["share"]),
-            signed(line["median"]) if number else "-",
-            middle,
-        ]
+        median = signed(line["median"]) if number else "-"
+        cells = [line["feature"], f"{line['rows']:,}", percent(line["share"]), median, middle]
         cells += [f"{line['filled']:,}"] * filled + [f"{line['removed']:,}"] * removed + [line["new_values"] or "-"] * finite
         shown.append([line["group"], *cells] if grouped else cells)
     if not shown:
@@ -209,7 +187,11 @@ def of_changes(caption: str, lines: Sequence[dict[str, Any]]) -> str:
 def of_comparisons(found: Sequence[Comparison]) -> str:
     """Return the table of the significant comparisons, the largest effects first."""
     head = ["Group", "Figure", "Rows", "Group's value", "Rest", "Effect", "p (Holm)", "Test"]
-    lines = [_compared_cells(one) for one in found[:_SHOWN_GROUPS]]
+    lines = []
+    for one in found[:_SHOWN_GROUPS]:
+        value = as_number if one.figure == COST else percent
+        cells = [one.name, one.figure, f"{one.rows:,}", value(one.value), value(one.rest_value), points(one.effect)]
+        lines.append([*cells, "< 0.0001" if one.adjusted < 1e-4 else f"{one.adjusted:.2g}", one.test])
     note = (
         "The value is a share, or the median cost. The effect is the difference of the shares in percentage points; for costs, "
         "it is how much more often a row of the group is dearer than another row than cheaper, in percentage points. A pair of "
@@ -220,13 +202,6 @@ def of_comparisons(found: Sequence[Comparison]) -> str:
     return table("The groups that differ most from the rest", head, lines, wide=(0,), text=(1,)) + paragraph(
         note + rest, "quiet"
     )
-
-
-def _compared_cells(one: Comparison) -> list[str]:
-    value = as_number if one.figure == COST else percent
-    p = "< 0.0001" if one.adjusted < 1e-4 else f"{one.adjusted:.2g}"
-    cells = [one.name, one.figure, f"{one.rows:,}", value(one.value), value(one.rest_value), points(one.effect)]
-    return [*cells, p, one.test]
 
 
 def of_conflicts(figures: Figures) -> str:

@@ -126,12 +126,7 @@ def _gap(one: Difference, gap: float) -> str:
     """Return a difference with its unit and its direction."""
     if one.measure in SHARES:
         return f"{size_in_points(gap)} percentage points {'more' if gap >= 0 else 'fewer'}"
-    return f"{three_digits(abs(gap))} {'more' if gap >= 0 else 'less'}"
-
-
-def three_digits(value: float) -> str:
-    """Return a difference with three digits."""
-    return as_number(float(f"{value:.3g}"))
+    return f"{as_number(float(f'{abs(gap):.3g}'))} {'more' if gap >= 0 else 'less'}"
 
 
 def _interval(one: Difference) -> str:

@@ -184,9 +184,7 @@ def _patterns(n: int, changes: Mapping[int, Values]) -> tuple[Array, list[tuple[
 
 def block_of(rows: TableRows, answers: Frame, target: Any) -> Block:
     """Return the answers of ``explain_many`` as a block."""
-    status = status_codes(answers["status"])
-    costs = numbers_of(answers["cost"], "cost")
-    answered = ~np.isnan(costs)
+    answered = ~np.isnan(numbers_of(answers["cost"], "cost"))
     names, changes = set(column_names(answers)), {}
     for d, feature in enumerate(rows.schema):
         if feature.name in names:
@@ -195,9 +193,15 @@ def block_of(rows: TableRows, answers: Frame, target: Any) -> Block:
             lines = np.flatnonzero(answered & differs(old, new))
             if len(lines):
                 changes[d] = Values(lines, stated(rows, feature, take(rows.columns[d], lines)), new[lines])
-    unconfirmed = answered & ~truths(answers["confirmed"])
-    problems = problem_counts(answers["problem"], status) if "problem" in names else {}
-    return Block(status, costs, has_target(answers["source_label"], target), changes, unconfirmed, problems)
+    return block(answers, changes, target)
+
+
+def block(answers: Frame, changes: Mapping[int, Values], target: Any) -> Block:
+    """Return answers and what they change as a block."""
+    status, costs = status_codes(answers["status"]), numbers_of(answers["cost"], "cost")
+    unconfirmed = ~np.isnan(costs) & ~_truths(answers["confirmed"])
+    problems = _problem_counts(answers["problem"], status) if "problem" in column_names(answers) else {}
+    return Block(status, costs, _has_target(answers["source_label"], target), changes, unconfirmed, problems)
 
 
 def stated(rows: TableRows, feature: Feature, column: Column) -> Array:
@@ -214,7 +218,7 @@ def missing_in(column: Column) -> Array:
     return np.isnan(numbers_of(column, "")) if kind in "iuf" else factorized(column)[0] < 0
 
 
-def problem_counts(column: Column, status: Array) -> dict[str, int]:
+def _problem_counts(column: Column, status: Array) -> dict[str, int]:
     """Return how many invalid rows have each problem."""
     lines = np.flatnonzero(status == STATUSES.index(INVALID))
     return dict(Counter(str(one) for one in cells_of(take(column, lines)) if not is_missing(one)))
@@ -226,13 +230,13 @@ def status_codes(column: Column) -> Array:
     return np.array([STATUSES.index(str(value)) for value in values] + [len(STATUSES) - 1], np.int8)[places]
 
 
-def truths(column: Column) -> Array:
+def _truths(column: Column) -> Array:
     """Return a column of truth values as an array, missing ones as False."""
     places, values = factorized(column)
     return np.array([bool(value) for value in values] + [False])[places]
 
 
-def has_target(labels: Column, target: Any) -> Array:
+def _has_target(labels: Column, target: Any) -> Array:
     """Return which of the sources the model already gives the target, as far as their labels show it."""
     if target is None or isinstance(target, Probability):
         return np.zeros(len(labels), bool)

@@ -24,28 +24,15 @@ from counterleaf.audit.measures.searches import ModelQuestion
 from counterleaf.audit.parts import Task
 from counterleaf.audit.plan import TOGETHER, Part
 from counterleaf.audit.reading.source import batches, read
-from counterleaf.audit.report.cases import (
-    Block,
-    Cases,
-    Collector,
-    Values,
-    classes_of,
-    has_target,
-    missing_in,
-    problem_counts,
-    stated,
-    status_codes,
-    truths,
-)
-from counterleaf.audit.report.figures import Figures
+from counterleaf.audit.report.cases import Cases, Collector, Values, block, classes_of, missing_in, stated
+from counterleaf.audit.report.figures import Figures, SearchedColumn, assemble, read_search, read_settings
 from counterleaf.audit.report.groups import GroupColumn, read_by
-from counterleaf.audit.report.making import SearchedColumn, assemble, read_search, read_settings
 from counterleaf.audit.report.provenance import provenance
 from counterleaf.errors import CounterleafError
 from counterleaf.table.arrow.output import NEW
 from counterleaf.table.arrow.rows import in_pandas
 from counterleaf.table.features import Feature, Numeric
-from counterleaf.table.frames import Frame, concat, make_frame, numbers_of, take
+from counterleaf.table.frames import Frame, concat, make_frame, take
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
@@ -181,12 +168,7 @@ def _cases(audited: _Audited, question: ModelQuestion, seed: int) -> Cases:
                 changes[d] = Values(lines, np.zeros(len(lines)), encoder.column_codes(schema.features[d], take(column, lines)))
         if removal:
             _add_removed(changes, table["removed"], schema.names)
-        costs = numbers_of(table["cost"], "cost")
-        unconfirmed = ~np.isnan(costs) & ~truths(table["confirmed"])
-        has = has_target(table["source_label"], _comparable(question.question.target, table["source_label"]))
-        status = status_codes(table["status"])
-        problems = problem_counts(table["problem"], status)
-        collector.add(Block(status, costs, has, changes, unconfirmed, problems))
+        collector.add(block(table, changes, _comparable(question.question.target, table["source_label"])))
     return collector.cases()
 
 

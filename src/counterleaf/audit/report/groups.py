@@ -62,8 +62,8 @@ def read_by(by: Any, names: Sequence[str], what: str = "the frame") -> tuple[By,
     if by is None:
         by = ()
     expected = 'names of columns, such as ["sex", "age:25,40"]'
-    single = isinstance(by, (str, By))
-    items = list(by.items()) if isinstance(by, Mapping) else [by] if single else values_of(by, "by", expected)
+    single = [by] if isinstance(by, str) else None
+    items = list(by.items()) if isinstance(by, Mapping) else single or values_of(by, "by", expected)
     found: list[By] = []
     for item in items:
         one = _read_one(item, names, what)
@@ -75,12 +75,9 @@ def read_by(by: Any, names: Sequence[str], what: str = "the frame") -> tuple[By,
 
 def _read_one(item: Any, names: Sequence[str], what: str) -> By:
     bounds: Any = ()
-    if isinstance(item, By):
-        column, bounds = item.column, item.bounds
-    elif isinstance(item, tuple) and len(item) == 2:
+    column = item
+    if isinstance(item, tuple) and len(item) == 2:
         column, bounds = item
-    else:
-        column = item
     if isinstance(column, str) and column not in names and ":" in column:
         column, _, text = column.rpartition(":")
         bounds = [one.strip() for one in text.split(",")]
