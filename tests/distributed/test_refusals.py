@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from support.engine_cases import refusal
 
 import counterleaf as cl
 from counterleaf.audit.engines.work import Report, ship, work
@@ -18,13 +19,6 @@ from counterleaf.distributed.task import make_task
 TREE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
 EXPLAINER = cl.Explainer(TREE)
 PACKAGES = {"spark": "pyspark", "dask": "dask", "ray": "ray"}
-
-
-def refusal(call, *args, **named):
-    with pytest.raises(cl.CounterleafError) as caught:
-        call(*args, **named)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.fixture

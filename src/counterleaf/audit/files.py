@@ -57,10 +57,6 @@ class StorePath:
         """Whether there are objects below it."""
         return bool(self._info().type.name == "Directory")
 
-    def size(self) -> int:
-        """Return the number of bytes."""
-        return int(self._info().size)
-
     def read_bytes(self) -> bytes:
         """Return the content."""
         with self.open() as file:

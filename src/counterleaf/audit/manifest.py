@@ -68,6 +68,7 @@ class Manifest:
 
     def difference(self, other: Manifest) -> str:
         """Return what the answers depend on and differs between two audits, "" if nothing does."""
+        mine, others = ([(one.bytes, one.fingerprint) for one in plan.inputs] for plan in (self.plan, other.plan))
         pairs = {
             "another model": (self.model, other.model),
             "another question": (self.question, other.question),
@@ -75,17 +76,13 @@ class Manifest:
             "other columns to keep": (self.settings.keep, other.settings.keep),
             "another choice of --words": (self.settings.words, other.settings.words),
             "another choice of --proofs": (self.settings.proofs, other.settings.proofs),
-            "other input files": (_contents(self.plan), _contents(other.plan)),
+            "other input files": (mine, others),
         }
         return next((what for what, (one, two) in pairs.items() if one != two), "")
 
 
 def _json(question: Question) -> Any:
     return json.loads(question.to_json())
-
-
-def _contents(plan: Plan) -> list[tuple[int, str]]:
-    return [(one.bytes, one.fingerprint) for one in plan.inputs]
 
 
 def describe(explainer: Explainer, model: str, question: Question, plan: Plan, settings: Settings) -> Manifest:

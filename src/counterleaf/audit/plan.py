@@ -68,10 +68,6 @@ class Plan:
         """The number of rows of all inputs."""
         return sum(part.span.rows for part in self.parts)
 
-    def rows_of(self, file: int) -> int:
-        """Return the number of rows of one input."""
-        return sum(part.span.rows for part in self.parts if part.file == file)
-
     def units(self, missing: Collection[int], together: int = 1) -> Iterator[Unit]:
         """Yield the missing parts: each alone, up to ``together`` of the same row groups, or all of a compressed file."""
         waiting: list[Part] = []

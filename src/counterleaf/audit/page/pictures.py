@@ -93,7 +93,12 @@ def curves(groups: Sequence[Group], whole: Group) -> str:
         f"{escape(group.label)}</li>"
         for k, group in drawn
     )
-    return _figure(parts, height, "Share that reaches the target over the cost", said, f'<ul class="key">{key}</ul>', caption)
+    title = "Share that reaches the target over the cost"
+    picture = (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(f"{title}. {said}")}">'
+        f"<title>{escape(title)}</title><desc>{escape(said)}</desc>{''.join(parts)}</svg>"
+    )
+    return f'<figure>{picture}<ul class="key">{key}</ul><figcaption>{caption}</figcaption></figure>'
 
 
 def _curve_words(group: Group) -> str:
@@ -115,11 +120,3 @@ def ticks(low: float, high: float) -> list[float]:
     step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 6)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [k * step for k in range(first, last + 1)]
-
-
-def _figure(parts: Sequence[str], height: float, title: str, said: str, key: str, caption: str = "") -> str:
-    picture = (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(f"{title}. {said}")}">'
-        f"<title>{escape(title)}</title><desc>{escape(said)}</desc>{''.join(parts)}</svg>"
-    )
-    return f"<figure>{picture}{key}" + (f"<figcaption>{caption}</figcaption>" if caption else "") + "</figure>"

@@ -128,7 +128,7 @@ def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, A
     sampled = question.samples(cases)
     text = audited.manifest.plan.inputs[0].kind != PARQUET  # cells of text files have no types
     grouped, others = [GroupColumn(one, text=text) for one in chosen], [SearchedColumn(name, text=text) for name in searched]
-    rows, missing = _read_inputs(audited, question, cases, (grouped, others), sampled)
+    rows, missing = _read_inputs(audited, explainer.schema, cases, [*grouped, *others], sampled)
     position = {int(row): k for k, row in enumerate(sampled.tolist())}
 
     def rows_at(places: Array) -> TableRows:
@@ -199,17 +199,10 @@ def _add_removed(changes: dict[int, Values], column: Any, names: Sequence[str]) 
 
 
 def _read_inputs(
-    audited: _Audited,
-    question: ModelQuestion,
-    cases: Cases,
-    columns: tuple[Sequence[GroupColumn], Sequence[SearchedColumn]],
-    sampled: Array,
+    audited: _Audited, schema: Schema, cases: Cases, columns: Sequence[GroupColumn | SearchedColumn], sampled: Array
 ) -> tuple[Frame, Counter[str]]:
     """Collect the groups, fill in the old values of the changes, and return the sampled rows and the missing values."""
-    schema, kept = question.explainer.schema, set(audited.manifest.settings.keep)
-    collected: list[tuple[str, Any]] = [(one.by.column, one) for one in columns[0]] + [(one.name, one) for one in columns[1]]
-    needed = [name for name, _ in collected]
-    needed = list(dict.fromkeys([*needed, *schema.names]))
+    needed, kept = list(dict.fromkeys([*(one.name for one in columns), *schema.names])), audited.manifest.settings.keep
     from_parts, wanted = [name for name in needed if name in kept], [name for name in needed if name not in kept]
     encoder, start, rows = TableRows(make_frame([], schema.names), schema), 0, []
     missing: Counter[str] = Counter()
@@ -220,26 +213,17 @@ def _read_inputs(
         if from_parts:
             more = audited.answers(part, from_parts)
             table = more if found is None else found.assign(**{name: more[name] for name in from_parts})
-        for name, one in collected:
-            one.add(table[name])
+        for one in columns:
+            one.add(table[one.name])
         missing.update({name: int(missing_in(table[name]).sum()) for name in schema.names})
         for d, values in cases.values.items():
-            _fill(values, start, part.span.rows, encoder, (schema.features[d], table[schema.names[d]]))
+            first, last = np.searchsorted(values.rows, (start, start + part.span.rows))
+            if last > first:
+                old = take(table[schema.names[d]], values.rows[first:last] - start)
+                values.old[first:last] = stated(encoder, schema.features[d], old)
         low, high = np.searchsorted(sampled, (start, start + part.span.rows))
         if high > low:
             rows.append(take(table[schema.names], sampled[low:high] - start))
         start += part.span.rows
-    whole = concat([_plain(one, schema.features) for one in rows]) if rows else make_frame([], schema.names)
-    return whole, missing
-
-
-def _fill(values: Values, start: int, n: int, encoder: TableRows, column: tuple[Feature, Any]) -> None:
-    low, high = np.searchsorted(values.rows, (start, start + n))
-    if high > low:
-        values.old[low:high] = stated(encoder, column[0], take(column[1], values.rows[low:high] - start))
-
-
-def _plain(rows: Frame, features: Sequence[Feature]) -> Frame:
-    """Return rows whose columns have the same types in every part."""
-    kinds = {one.name: "float64" if isinstance(one, Numeric) else object for one in features}
-    return rows.astype(kinds)
+    kinds = {one.name: "float64" if isinstance(one, Numeric) else object for one in schema}  # the same in every part
+    return concat([one.astype(kinds) for one in rows]) if rows else make_frame([], schema.names), missing

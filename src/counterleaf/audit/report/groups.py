@@ -113,7 +113,7 @@ class GroupColumn:
     """
 
     def __init__(self, by: By, text: bool = False) -> None:
-        self.by, self._text = by, text
+        self.by, self.name, self._text = by, by.column, text
         self._parts: list[Array] = []
         self._values: dict[Any, int] = {}  # in order of appearance
         self._numeric: bool | None = bool(by.bounds) or None
