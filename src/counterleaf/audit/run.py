@@ -68,7 +68,9 @@ def run_audit(
 ) -> AuditSummary:
     """Answer a question about all rows of some files, and write the answers to a folder.
 
-    If the folder holds a part of the same audit, only the rest is done.
+    ``patterns`` name files, folders or patterns such as ``rows/*.parquet``; ``out`` is a folder, or an address such as
+    ``s3://bucket/audit``. If it holds a part of the same audit, only the rest is done. ``part_rows`` is the number of rows of a
+    part; ``settings`` say what is written in addition to the answers, and ``options`` how the audit runs.
     """
     settings, options = settings or Settings(), options or RunOptions()
     question = question if isinstance(question, Question) else Question(**question)
