@@ -135,7 +135,8 @@ class Audit:
         collector = Collector(settings.seed)
         collector.add(block_of(table, answers, posed.question.target))
         grouped = [GroupColumn(one) for one in chosen]
-        for one in (*grouped, *searched):
+        sought: list[GroupColumn | SearchedColumn] = [*grouped, *searched]
+        for one in sought:
             one.add(columns[one.name])
         source = provenance(posed, f"{table.n:,} rows in memory", UNCHECKED)
         missing = {name: int(missing_in(column).sum()) for name, column in zip(table.schema.names, table.columns, strict=True)}
