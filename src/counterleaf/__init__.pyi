@@ -8,6 +8,7 @@ from counterleaf.answer.front import Front as Front
 from counterleaf.answer.front import FrontPath as FrontPath
 from counterleaf.answer.margins import MarginPath as MarginPath
 from counterleaf.answer.tree_text import export_text as export_text
+from counterleaf.audit.audit import Audit as Audit
 from counterleaf.errors import CounterleafError as CounterleafError
 from counterleaf.explainer import Explainer as Explainer
 from counterleaf.explainer import explain as explain
@@ -47,7 +48,6 @@ from counterleaf.question.query import Value as Value
 from counterleaf.question.query import probability as probability
 from counterleaf.question.query import value as value
 from counterleaf.question.question import Question as Question
-from counterleaf.report.audit import Audit as Audit
 from counterleaf.storage.constraint_files import load_constraints as load_constraints
 from counterleaf.storage.constraint_files import save_constraints as save_constraints
 from counterleaf.table.features import Boolean as Boolean

@@ -33,9 +33,9 @@ from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
+    from counterleaf.audit.audit import Audit, AuditOptions
     from counterleaf.explorer.notebook.exploration import Exploration
     from counterleaf.question.constraints.kinds import Constraint
-    from counterleaf.report.audit import Audit, AuditOptions
 
 
 class Explainer:
@@ -508,7 +508,7 @@ class Explainer:
         >>> Explainer(example_tree()).audit(rows, target="yes", by=["sex"])
         <Audit: 8 rows, 4 can reach the target, 0 cannot, by sex>
         """
-        from counterleaf.report.audit import Audit  # a later package
+        from counterleaf.audit.audit import Audit  # a later package
 
         return Audit(self, rows, question=question, target=target, by=by, **options)
 

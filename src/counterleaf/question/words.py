@@ -1,13 +1,14 @@
-"""Constraints and costs in words, for readers who do not write Python; each kind of constraint has its own."""
+"""Questions in words, for readers who do not write Python; each kind of constraint has its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from counterleaf.question.constraints.bounds import Limit
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.costs.terms import L1, L2
+from counterleaf.question.query import Probability, Query, Value, classes_in_words
 from counterleaf.table.schema import Schema
 
 _SPREADS = {
@@ -32,3 +33,40 @@ def constraint_words(constraints: Sequence[Constraint], schema: Schema) -> str:
     names = [name for one in frozen for name in one.features(schema)]
     texts = [f"unchanged: {', '.join(names)}"] * bool(names)
     return "; ".join(texts + [one.words(schema) for one in constraints if one not in frozen])
+
+
+def target_in_words(target: Any) -> str:
+    """Return a target in words."""
+    if target is None:
+        return "any class except the row's own"
+    if isinstance(target, (Probability, Value)):
+        return f"a {target}"
+    prices = target.items() if isinstance(target, Mapping) else ((label, 0.0) for label in classes_of(target))
+    return classes_in_words(prices, " or ")
+
+
+def question_in_words(query: Query, schema: Schema) -> tuple[tuple[str, str], ...]:
+    """Return the parts of a question with their names, in words for readers who do not write Python."""
+    question, margin = query.question, query.margin
+    parts = [("target", target_in_words(question.target)), ("cost", cost_words(query.cost))]
+    parts += [("constraint", one.words(schema)) for one in query.constraints] or [("constraints", "none")]
+    if isinstance(margin, tuple):
+        named = [f"{value:.4g} of {name}" for name, value in zip(schema.names, margin, strict=True) if value]
+        parts += [("margin", ", ".join(named))] * bool(named)
+    elif margin:
+        parts.append(("margin", f"{margin:g}"))
+    if question.time_limit is not None:
+        parts.append(("time limit", f"{question.time_limit:g} seconds per row"))
+    if question.max_nodes is not None:
+        parts.append(("node limit", f"{question.max_nodes:,} search nodes per row"))
+    return tuple(parts)
+
+
+def classes_of(target: Any) -> list[Any]:
+    """Return the classes of a target."""
+    if isinstance(target, Mapping):
+        return list(target)
+    if isinstance(target, (str, bytes)) or not hasattr(target, "__iter__"):
+        return [target]
+    found = target.tolist() if hasattr(target, "tolist") else list(target)
+    return found if isinstance(found, list) else [found]

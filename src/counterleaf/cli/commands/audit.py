@@ -202,7 +202,7 @@ def report(
         check_out(out)
         if out.suffix.lower() not in (".html", ".htm"):
             raise CounterleafError(f"--out is {out}; expected a name that ends in .html")
-        from counterleaf.report.audit import Audit, ReportOptions  # slow to import
+        from counterleaf.audit.audit import Audit, ReportOptions  # slow to import
 
         options = ReportOptions(search=search, min_rows=min_rows, budgets=budget or (), seed=seed, title=title, note=note)
         if conflicts is not None:

@@ -12,13 +12,13 @@ from html import escape
 from importlib import metadata
 from typing import Any
 
+from counterleaf.audit.report.provenance import model_hash, now, versions
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.receipts.pictures import draw_step, draw_track
 from counterleaf.explorer.session.receipts.step import Step, outcome_text
 from counterleaf.explorer.session.words import label_of, series, value_text
 from counterleaf.question.words import constraint_words
-from counterleaf.report.provenance import model_hash, now, versions
 
 _STYLE = """
 @page { size: A4; margin: 16mm 15mm }
