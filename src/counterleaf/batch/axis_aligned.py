@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,7 +13,7 @@ from counterleaf import _core
 from counterleaf.core.outcomes import Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.model.tree import Tree
-from counterleaf.question.arrays import Form
+from counterleaf.question.arrays import ChangeLimit, Form
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Margin, Splits
 from counterleaf.question.variables import Variables
@@ -21,6 +23,40 @@ from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 _NEITHER = 2  # the side of a value within the margin; 0 is left, 1 right
+
+
+class Avoided(NamedTuple):
+    """Limits on the features that change: for each of n rows K of them, or K for all rows if n is 1."""
+
+    marked: Array  # (n, K, F): the features that a limit is about
+    most: Array  # (n, K): how many of them may change
+
+    @classmethod
+    def nothing(cls, features: int, most: int = -1) -> Self:
+        """Return no limit, or one on all features if ``most`` is not negative."""
+        count = int(most >= 0)
+        return cls(np.ones((1, count, features), np.int8), np.full((1, count), most, np.int64))
+
+    def of(self, lines: Array) -> Self:
+        """Return the limits of some rows."""
+        return self if len(self.most) == 1 else type(self)(self.marked[lines], self.most[lines])
+
+    def also(self, marked: Array, most: Array) -> Self:
+        """Return the limits with one more for each row."""
+        shapes = (len(marked), *self.marked.shape[1:]), (len(marked), self.most.shape[1])
+        earlier = np.broadcast_to(self.marked, shapes[0]), np.broadcast_to(self.most, shapes[1])
+        whole = np.concatenate([earlier[0], marked[:, None].astype(np.int8)], axis=1)
+        return type(self)(whole, np.concatenate([earlier[1], most[:, None]], axis=1))
+
+    def alike(self) -> Iterator[tuple[tuple[ChangeLimit, ...], Array]]:
+        """Yield each combination of limits with the places of the rows that have it."""
+        marks = np.packbits(self.marked.reshape(len(self.most), -1), axis=1)
+        _, first, which = np.unique(np.concatenate([marks, self.most], axis=1), axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(which.ravel(), kind="stable")
+        groups = np.split(order, np.cumsum(np.bincount(which.ravel()))[:-1])
+        for k, here in zip(first.tolist(), groups, strict=True):
+            limits = zip(self.marked[k], self.most[k].tolist(), strict=True)
+            yield tuple(ChangeLimit(tuple(np.flatnonzero(marked).tolist()), most) for marked, most in limits), here
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,13 +104,22 @@ class AxisAlignedTree:
         return _outcomes(self.core.nearest(codes, least, lower, upper, limit, threads, current()))
 
     def cheapest(
-        self, codes: Array, least: Array, lines: Array, lower: Array, upper: Array, limit: float, *, threads: int = 1
+        self,
+        codes: Array,
+        target: tuple[Array, Array],
+        lower: Array,
+        upper: Array,
+        limit: float,
+        avoided: Avoided,
+        *,
+        threads: int = 1,
     ) -> Outcomes:
         """Return the cheapest target leaf of every row, within bounds for all or one pair each.
 
-        ``lines`` are the rows' lines of ``least``.
+        ``target`` is ``least`` and the line of it that is meant, for each row.
         """
-        return _outcomes(self.core.cheapest(codes, least, lines, lower, upper, limit, threads, current()))
+        changes = np.ascontiguousarray(avoided.marked.reshape(len(avoided.most), -1)), avoided.most
+        return _outcomes(self.core.cheapest(codes, *target, lower, upper, limit, changes, threads, current()))
 
 
 def _outcomes(found: tuple[Array, Array, Array, Array]) -> Outcomes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from counterleaf.batch.alternatives import run_alternatives
+from counterleaf.batch.alternatives import written
 from counterleaf.batch.batch import Columns, workers
 from counterleaf.errors import CounterleafError, brief, flat, not_installed, some
 from counterleaf.question.query import Probability, Value, known_options, read_target
@@ -176,19 +176,9 @@ class ArrowStep:
         pyarrow.RecordBatch
             One line per row, with the columns of ``schema``.
         """
-        found = iter(explanations)
-
-        def explain(row: Any) -> Any:
-            one = next(found)
-            if isinstance(one, CounterleafError):
-                raise one
-            return one
-
-        def solver(rows: Any) -> Any:
-            return self.explainer._solver(rows, self._query, self._threads)
-
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
-        return self._with_kept(batch, run_alternatives(solver(rows), explain, solver, self._columns, False))
+        solver = self.explainer._solver(rows, self._query, self._threads)
+        return self._with_kept(batch, written(solver, explanations, self._columns))
 
     def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
