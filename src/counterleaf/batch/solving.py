@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.batch.axis_aligned import boxes_of
+from counterleaf.batch.axis_aligned import Avoided, boxes_of
 from counterleaf.batch.few_digits import FewDigits, shorten_one, steps
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current
@@ -274,7 +274,6 @@ class TreeSolver(Solver):
             or self.decision.curved
             or limits.rows
             or limits.clauses
-            or limits.max_changes >= 0
             or limits.pool is not None
             or limits.near is not None
             or self.query.question.max_nodes is not None
@@ -297,19 +296,24 @@ class TreeSolver(Solver):
         per_row = 2 * self.schema.width if self.axis_aligned is None else len(self.schema)
         return max(32, min(32768, _NUMBERS // per_row))
 
-    def found(self, codes: Array) -> Outcomes:
-        """Find the cheapest leaf of every row; rows that need a search of their own remain UNANSWERED."""
-        found = self.solve(codes)
+    def found(self, codes: Array, avoided: Avoided | None = None) -> Outcomes:
+        """Find the cheapest leaf of every row; rows that need a search of their own remain UNANSWERED.
+
+        ``avoided`` are limits on the features that change, besides those of the query.
+        """
+        found = self.solve(codes, avoided)
         left = np.arange(len(codes)) if self.leaves_out else np.flatnonzero(found.outcome == Outcome.UNANSWERED)
         for part, here in self.gappy_parts(codes, left):
-            solved = part.solve(codes[here])
+            solved = part.solve(codes[here], None if avoided is None else avoided.of(here))
             solved.leaves[:] = part.model_leaves(solved.leaves)
             put(found, here, solved)
         return found
 
-    def solve(self, codes: Array) -> Outcomes:
+    def solve(self, codes: Array, avoided: Avoided | None = None) -> Outcomes:
         """Find the cheapest leaves of rows without missing values."""
-        return self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
+        if self.axis_aligned is None:
+            return self._by_search(codes, avoided)
+        return self._by_boxes(codes, self.axis_aligned, avoided)
 
     def shorten(self, codes: Array, points: Array) -> tuple[Array, Array]:
         """Return answers with few digits, and which of them need a closer look, see ``FewDigits``."""
@@ -353,33 +357,35 @@ class TreeSolver(Solver):
         origin = self.adapter.origin
         return leaves if origin is None else np.asarray(np.where(leaves >= 0, origin[leaves], -1))
 
-    def _by_boxes(self, codes: Array, tree: _core.Boxes) -> Outcomes:
+    def _by_boxes(self, codes: Array, tree: _core.Boxes, avoided: Avoided | None) -> Outcomes:
         """Solve all rows within shared bounds, then again those that need other bounds."""
         if self._depends_on_row:
-            return self._by_box_per_row(codes, tree)
+            return self._by_box_per_row(codes, tree, avoided)
         shared = self.limits.lower, self.limits.upper
-        if tree.plain:
+        if tree.plain and avoided is None and self.limits.max_changes < 0:
             found = _exact(*tree.nearest(codes, self.least, *shared, self.limit, self.threads, current()))
             apart = found.outcome == Outcome.UNANSWERED  # outside the bounds, or with a missing value
         else:
-            found = self._cheapest(codes, tree, *shared)
+            found = self._cheapest(codes, tree, shared, avoided)
             apart = self._widens(codes)
         lines = np.flatnonzero(apart)
         if len(lines):
-            put(found, lines, self._by_box_per_row(codes[lines], tree))
+            put(found, lines, self._by_box_per_row(codes[lines], tree, None if avoided is None else avoided.of(lines)))
         return found
 
-    def _by_box_per_row(self, codes: Array, tree: _core.Boxes) -> Outcomes:
+    def _by_box_per_row(self, codes: Array, tree: _core.Boxes, avoided: Avoided | None) -> Outcomes:
         """Solve each row within its own limits."""
         limits = self.limits_of(self.sources(codes))
-        if limits is None:
-            return unsolved(codes)
-        return self._cheapest(codes, tree, limits.lower, limits.upper)
+        return unsolved(codes) if limits is None else self._cheapest(codes, tree, (limits.lower, limits.upper), avoided)
 
-    def _cheapest(self, codes: Array, tree: _core.Boxes, lower: Array, upper: Array) -> Outcomes:
+    def _cheapest(self, codes: Array, tree: _core.Boxes, bounds: tuple[Array, Array], avoided: Avoided | None) -> Outcomes:
         """Solve each row within bounds for all of them, or for each."""
-        lines = self._target_lines(codes)
-        return _exact(*tree.cheapest(codes, self.least, lines, lower, upper, self.limit, self.threads, current()))
+        changes = Avoided.nothing(len(self.schema), self.limits.max_changes)
+        for marked, most in () if avoided is None else zip(avoided.marked.swapaxes(0, 1), avoided.most.T, strict=True):
+            changes = changes.also(marked, most)
+        marks = np.ascontiguousarray(changes.marked.reshape(len(changes.most), -1))
+        query = self.least, self._target_lines(codes), *bounds, self.limit, (marks, changes.most)
+        return _exact(*tree.cheapest(codes, *query, self.threads, current()))
 
     def _widens(self, codes: Array) -> Array:
         """Return which rows lie outside the ranges seen in the data, which are widened for them."""
@@ -412,7 +418,7 @@ class TreeSolver(Solver):
         searched = self.axis_aligned is None and (self.query.question.time_limit is not None or self.decision.curved)
         return searched or self.is_split or self.limits.pool is not None or self.limits.near is not None
 
-    def _by_search(self, codes: Array) -> Outcomes:
+    def _by_search(self, codes: Array, avoided: Avoided | None) -> Outcomes:
         """Search for all valid rows in one call; leave the others, or all of them, to be solved alone."""
         out = unsolved(codes)
         lines = np.flatnonzero(self.fit(codes))
@@ -420,24 +426,32 @@ class TreeSolver(Solver):
             return out
         sources = np.ascontiguousarray(self.spread(codes[lines]))
         places = self.lines_of(sources)
-        if not self.apart:
-            self._search_together(out, lines, sources, places, self.each[0])
-            return out
-        for place, target in enumerate(self.each):
-            here = np.flatnonzero(places == place)
-            if len(here):
-                self._search_together(out, lines[here], sources[here], np.zeros(len(here), np.int64), target)
+        for changes, here in [((), slice(None))] if avoided is None else avoided.of(lines).alike():
+            query = replace(self.query, avoided=changes)
+            if not self.apart:
+                self._search_together(out, lines[here], sources[here], places[here], (self.each[0], query))
+                continue
+            for place, target in enumerate(self.each):
+                of_target = np.arange(len(lines))[here]
+                of_target = of_target[places[of_target] == place]
+                if len(of_target):
+                    first = np.zeros(len(of_target), np.int64)
+                    self._search_together(out, lines[of_target], sources[of_target], first, (target, query))
         return out
 
-    def _search_together(self, out: Outcomes, lines: Array, sources: Array, places: Array, target: TreeTarget) -> None:
+    def _search_together(
+        self, out: Outcomes, lines: Array, sources: Array, places: Array, asked: tuple[TreeTarget, Query]
+    ) -> None:
         """Search for some rows in one call; ``places`` are those of their targets."""
-        limits = self.limits_of(sources) if self.constraints else None
-        if self.constraints and limits is None:
+        target, query = asked
+        limited = bool(self.constraints or query.avoided)
+        limits = self.limits_of(sources) if limited else None
+        if limited and limits is None:
             return
         targets = [target.decision.target] if self.apart else self.class_costs
         budget = _core.Budget(1, self.query.question.max_nodes, stop=current())
-        begun = sources, target.search.tree.apply(sources), places
-        found = target.search.find_many(begun, self.query, targets, limits, budget, self.threads)
+        begun = np.ascontiguousarray(sources), target.search.tree.apply(sources), np.ascontiguousarray(places)
+        found = target.search.find_many(begun, query, targets, limits, budget, self.threads)
         leaves = np.where(found.leaves >= 0, target.decision.origin[found.leaves], -1)
         points = self.schema.gather(found.points)
         put(out, lines, Outcomes(found.outcome, leaves, found.costs, found.bounds, points))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from counterleaf.batch.alternatives import run_alternatives
+from counterleaf.batch.alternatives import written
 from counterleaf.batch.batch import Batch, Columns, run, workers
 from counterleaf.errors import CounterleafError, brief, flat, not_installed, some
 from counterleaf.question.query import Probability, Value, known_options, read_target
@@ -123,13 +123,9 @@ class ArrowStep:
 
     def write(self, batch: pa.RecordBatch, explanations: Iterable[Any]) -> pa.RecordBatch:
         """Return the answers for the rows of a batch as explanations, or errors in their place, have them, without a search."""
-
-        def solver(rows: Any) -> Any:
-            return self.explainer.solver(rows, self._query, self._threads)
-
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
-        found = (one if isinstance(one, CounterleafError) else (one.certificate, one.decision) for one in explanations)
-        return self._with_kept(batch, run_alternatives(solver(rows), found, solver, self._columns, False))
+        solver = self.explainer.solver(rows, self._query, self._threads)
+        return self._with_kept(batch, written(solver, explanations, self._columns))
 
     def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
