@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import counterleaf as cl
 from counterleaf.datasets import load_adult, load_german_credit
 from counterleaf.datasets.words import ADULT, GERMAN
-from counterleaf.table.words.fields import with_words
+from counterleaf.table.words import with_words
 
 FILES = Path(__file__).resolve().parents[1] / "src/counterleaf/datasets/models"
 

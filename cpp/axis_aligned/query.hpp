@@ -1,6 +1,9 @@
 // The question about one row, and its answer.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "base/numbers.hpp"
 #include "base/threads.hpp"
 
@@ -12,6 +15,8 @@ struct Query {
     Constants least;         // the least class cost of a leaf below each node, INF if none is a target
     Constants lower, upper;  // of each variable
     double limit;
+    std::span<const std::int8_t> members;  // one line of marks per limit on changes, with one mark per feature
+    std::span<const std::int64_t> most;    // of each limit: how many of the marked features may change
 };
 
 struct Found {

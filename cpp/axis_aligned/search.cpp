@@ -119,7 +119,24 @@ private:
             if (!to.is_open) return false;
             if (to.at != row_[d]) move(static_cast<int>(d), to.at, to.price);
         }
-        return true;
+        return !changes_too_many();
+    }
+
+    /// Whether more features change than a limit allows. A value moves only where the row's own value is ruled out, so that
+    /// the same holds everywhere below.
+    bool changes_too_many() const {
+        if constexpr (PLAIN) return false;
+        const std::size_t width = query_.row.size();
+        for (std::size_t i = 0; i < query_.most.size(); ++i) {
+            const std::span<const std::int8_t> marks = query_.members.subspan(i * width, width);
+            std::int64_t count = 0;
+            for (std::size_t k = 0; k < moved_; ++k) {
+                const int d = moves_[k].feature;
+                count += marks[d] && moves_[k].value == row_[d];  // its first move
+            }
+            if (count > query_.most[i]) return true;
+        }
+        return false;
     }
 
     /// Follow the current values to a leaf, or return -1 where no target is below. The other sides are deferred, the cheapest
@@ -231,7 +248,7 @@ private:
                 value_[last.feature] = last.value, paid_[last.feature] = last.paid, total_ = last.total;
             }
             move(turn.feature, turn.at, turn.price);
-            return turn.node;
+            if (!changes_too_many()) return turn.node;
         }
         return -1;
     }

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "ensemble/dual.hpp"
-#include "forest/problem.hpp"
-#include "forest/question.hpp"
+#include "ensemble/problem.hpp"
 
 namespace counterleaf::ensemble {
 

@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "base/stopping.hpp"
-#include "forest/problem.hpp"
-#include "forest/question.hpp"
+#include "ensemble/problem.hpp"
 
 namespace counterleaf::ensemble {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/stopping.hpp"
-#include "forest/question.hpp"
+#include "ensemble/forest.hpp"
 
 namespace counterleaf::ensemble {
 

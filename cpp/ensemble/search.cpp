@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "ensemble/build.hpp"
-
 namespace counterleaf::ensemble {
 namespace {
 

@@ -13,8 +13,8 @@
 #include "ensemble/branching.hpp"
 #include "ensemble/dual.hpp"
 #include "ensemble/local_search.hpp"
+#include "ensemble/proof.hpp"
 #include "ensemble/shrink.hpp"
-#include "forest/proof.hpp"
 
 namespace counterleaf::ensemble {
 

@@ -5,10 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "forest/partition.hpp"
-#include "forest/problem.hpp"
-#include "forest/proof.hpp"
-#include "forest/question.hpp"
+#include "ensemble/partition.hpp"
+#include "ensemble/problem.hpp"
+#include "ensemble/proof.hpp"
 
 namespace counterleaf::ensemble {
 

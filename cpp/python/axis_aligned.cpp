@@ -18,6 +18,9 @@ constexpr std::size_t PORTION = 64;  // rows that a thread takes at once
 
 using Arrays = std::tuple<Made<std::int8_t, 1>, Made<std::int64_t, 1>, Made<double, 1>, Made<double, 2>>;
 
+/// The limits on changes of each row: marks of features, one line after the other, and how many of the marked ones may change.
+using Changes = std::tuple<Table<std::int8_t>, Table<std::int64_t>>;
+
 /// The class that Python sees.
 struct BoundBoxes {
     Boxes boxes;
@@ -25,7 +28,7 @@ struct BoundBoxes {
     Arrays nearest(Table<double> rows, Table<double> least, Table<double> lower, Table<double> upper, double limit,
                    std::size_t threads, const StopFlag* stop) const;
     Arrays cheapest(Table<double> rows, Table<double> least, Line<std::int64_t> kinds, Table<double> lower, Table<double> upper,
-                    double limit, std::size_t threads, const StopFlag* stop) const;
+                    double limit, const Changes& changes, std::size_t threads, const StopFlag* stop) const;
 };
 
 Fields make_fields(const Line<std::int64_t>& variable, const Line<std::int64_t>& size, const Grids& grids,
@@ -85,12 +88,19 @@ BoundBoxes make_boxes(const Fields& fields, const Line<std::int64_t>& left, cons
 struct Batch {
     Table<double> rows, least, lower, upper;
     double limit;
+    const Changes* changes = nullptr;
 
     std::size_t size() const { return rows.shape(0); }
     std::size_t targets() const { return least.shape(0); }
     Query query(std::size_t k, Constants target) const {
         const std::size_t line = lower.shape(0) > 1 ? k : 0;
-        return {row_of(rows, k), target, row_of(lower, line), row_of(upper, line), limit};
+        Query query{row_of(rows, k), target, row_of(lower, line), row_of(upper, line), limit, {}, {}};
+        if (changes != nullptr) {
+            const auto& [members, most] = *changes;
+            const std::size_t own = most.shape(0) > 1 ? k : 0;
+            query.members = row_of(members, own), query.most = row_of(most, own);
+        }
+        return query;
     }
     void check(const Boxes& boxes) const {
         std::size_t variables = 0;
@@ -101,6 +111,11 @@ struct Batch {
         expect(lower.shape(1) >= variables && upper.shape(1) >= variables, "the limits do not fit the features");
         expect(lower.shape(0) == upper.shape(0) && (lower.shape(0) == 1 || lower.shape(0) == size()),
                "the limits do not fit the rows");
+        if (changes == nullptr) return;
+        const auto& [members, most] = *changes;
+        expect(members.shape(0) == most.shape(0) && (most.shape(0) == 1 || most.shape(0) == size()) &&
+                   members.shape(1) == most.shape(1) * boxes.width(),
+               "the limits on changes do not fit the rows");
     }
 };
 
@@ -160,8 +175,9 @@ Arrays BoundBoxes::nearest(Table<double> rows, Table<double> least, Table<double
 }
 
 Arrays BoundBoxes::cheapest(Table<double> rows, Table<double> least, Line<std::int64_t> kinds, Table<double> lower,
-                            Table<double> upper, double limit, std::size_t threads, const StopFlag* stop) const {
-    const Batch batch{rows, least, lower, upper, limit};
+                            Table<double> upper, double limit, const Changes& changes, std::size_t threads,
+                            const StopFlag* stop) const {
+    const Batch batch{rows, least, lower, upper, limit, &changes};
     batch.check(boxes);
     const std::vector<std::size_t> targets(kinds.data(), kinds.data() + kinds.size());
     expect(targets.size() == batch.size() && std::ranges::all_of(targets, [&](std::size_t t) { return t < batch.targets(); }),
@@ -186,7 +202,7 @@ void bind_boxes(nb::module_& m) {
         .def("nearest", &BoundBoxes::nearest, "rows"_a, "least"_a, "lower"_a, "upper"_a, "limit"_a, "threads"_a = 1,
              "stop"_a = nb::none())
         .def("cheapest", &BoundBoxes::cheapest, "rows"_a, "least"_a, "kinds"_a, "lower"_a, "upper"_a, "limit"_a,
-             "threads"_a = 1, "stop"_a = nb::none());
+             "changes"_a, "threads"_a = 1, "stop"_a = nb::none());
 }
 
 }  // namespace counterleaf

@@ -14,8 +14,8 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, check_whole_number, number
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
-from counterleaf.question.constraints.functions import among
-from counterleaf.question.constraints.kinds import Among, listed
+from counterleaf.question.constraints.kinds import listed
+from counterleaf.question.constraints.tables import Among, aligned, among
 from counterleaf.question.query import read_target
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import is_frame, make_frame, take
@@ -48,7 +48,7 @@ class NearestRow:
     def __init__(self, model: Any, rows: Any, schema: Schema | None = None) -> None:
         self.explainer = Explainer(model, data=rows if schema is None else None, schema=schema)
         self._rows = rows if is_frame(rows) else np.asarray(rows)
-        vectors = among(self._rows).vectors(self.explainer.schema)
+        vectors = aligned("among", self._rows, self.explainer.schema)
         tree = self.explainer.tree
         self._predicted = tree.value[tree.apply(vectors)]
         self._of_target: dict[tuple[int, ...], Among] = {}

@@ -37,6 +37,7 @@ class Boxes:
         lower: _Real,
         upper: _Real,
         limit: float,
+        changes: tuple[_Small, _Whole],
         threads: int = 1,
         stop: Stop | None = None,
     ) -> tuple[_Small, _Whole, _Real, _Real]: ...

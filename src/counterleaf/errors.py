@@ -158,11 +158,5 @@ def values_of(values: Any, what: str, expected: str) -> list[Any]:
 
 
 def with_article(word: str) -> str:
-    """Return a word with its article.
-
-    Examples
-    --------
-    >>> with_article("Ensemble"), with_article("Tree")
-    ('an Ensemble', 'a Tree')
-    """
+    """Return a word with its article."""
     return f"{'an' if word[:1] in 'AEIOU' else 'a'} {word}"

@@ -1,4 +1,4 @@
-"""``Explainer``: counterfactual explanations for one model, in the units of the user's table."""
+"""``Explainer``: counterfactual explanations for one model, in the units of the user's table; ``explain``, in one call."""
 
 from __future__ import annotations
 
@@ -10,30 +10,35 @@ from counterleaf.answer.answering import Answering
 from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front, FrontPath
 from counterleaf.answer.margins import MarginPath, read_margins
+from counterleaf.batch import batch
+from counterleaf.batch.alternatives import run_query
+from counterleaf.batch.arrow import step
+from counterleaf.batch.ensembles import make_solver
+from counterleaf.batch.solving import Solver
 from counterleaf.errors import CounterleafError, MissingNumbersError, not_installed, with_article
 from counterleaf.model.adapter import ModelAdapter, PipelineAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
-from counterleaf.question.constraints.lowering import check_steps
+from counterleaf.question.constraints.bounds import Limit
 from counterleaf.question.costs.prices import Prices, default_cost, lower_cost
-from counterleaf.question.margin import read_margin
 from counterleaf.question.posing import Basis
-from counterleaf.question.query import Options, Query, known_options
+from counterleaf.question.query import Options, Query, known_options, read_margin
 from counterleaf.question.question import Question, ask
-from counterleaf.search.ensembles.forest import targets_of
-from counterleaf.search.prepared import RecentValues, Source
+from counterleaf.search.forest import targets_of
+from counterleaf.search.targets import RecentValues, Source
 from counterleaf.table.features import Feature
 from counterleaf.table.infer import Spreads
 from counterleaf.table.row_types import typical_rows
+from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
-from counterleaf.table_methods import TableMethods
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
+    from counterleaf.audit.audit import Audit, AuditOptions
     from counterleaf.explorer.notebook.exploration import Exploration
     from counterleaf.question.constraints.kinds import Constraint
 
 
-class Explainer(TableMethods):
+class Explainer:
     """Find the cheapest change to a row that makes a model predict another class.
 
     Parameters
@@ -260,26 +265,17 @@ class Explainer(TableMethods):
 
         Parameters
         ----------
-        row : dict, Series, DataFrame or array-like
-            One row, in the units of the table.
-        question : Question, optional
+        row, question : optional
             As in ``explain``.
         margins : list of float
             The margins; each is 0 or more.
-        target, cost, constraints, count : optional
-            As in ``explain``.
-        **options : optional
+        target, cost, constraints, count, **options : optional
             As in ``explain``, for each margin.
 
         Returns
         -------
         MarginPath
             One explanation per margin.
-
-        Raises
-        ------
-        CounterleafError
-            If an argument does not fit.
 
         Examples
         --------
@@ -299,27 +295,10 @@ class Explainer(TableMethods):
 
     @overload
     def explain_front(
-        self,
-        row: Any,
-        question: Question | None = ...,
-        *,
-        margins: Iterable[float],
-        target: Any = ...,
-        cost: Any = ...,
-        constraints: Any = ...,
-        **options: Any,
+        self, row: Any, question: Question | None = ..., *, margins: Iterable[float], **options: Any
     ) -> FrontPath: ...
     @overload
-    def explain_front(
-        self,
-        row: Any,
-        question: Question | None = ...,
-        *,
-        target: Any = ...,
-        cost: Any = ...,
-        constraints: Any = ...,
-        **options: Any,
-    ) -> Front: ...
+    def explain_front(self, row: Any, question: Question | None = ..., **options: Any) -> Front: ...
     def explain_front(
         self,
         row: Any,
@@ -338,12 +317,8 @@ class Explainer(TableMethods):
 
         Parameters
         ----------
-        row : dict, Series, DataFrame or array-like
-            One row, in the units of the table.
-        question : Question, optional
+        row, question, target, cost, constraints : optional
             As in ``explain``, for one answer.
-        target, cost, constraints : optional
-            As in ``explain``.
         margins : list of float, optional
             Several margins, each 0 or more, for one front each.
         **options : optional
@@ -353,11 +328,6 @@ class Explainer(TableMethods):
         -------
         Front
             The counterfactuals, fewest changes first, each with its proof; a ``FrontPath`` of fronts if there are margins.
-
-        Raises
-        ------
-        CounterleafError
-            If an argument does not fit.
 
         Examples
         --------
@@ -378,6 +348,169 @@ class Explainer(TableMethods):
             answering, source, query = self._posed(row, self.lower(replace(wanted, margin=margin)))
             fronts.append(answering.front(row, source, query))
         return fronts[0] if margins is None else FrontPath(tuple(values), tuple(fronts))
+
+    def explain_many(
+        self,
+        rows: Any,
+        question: Question | None = None,
+        *,
+        target: Any = None,
+        cost: Any = None,
+        constraints: Any = (),
+        margin: Any = 0.0,
+        n_jobs: int | None = 1,
+        **options: Unpack[batch.Options],
+    ) -> Any:
+        """Find the cheapest answer for every row of a table and return a table.
+
+        The answers are those of ``explain`` for each row, for any number of threads and any chunk size, without their proofs.
+
+        Parameters
+        ----------
+        rows : DataFrame or array-like
+            A pandas or polars frame or a 2-D array, in the units of the table.
+        question, target, cost, constraints, margin : optional
+            As in ``explain``, for each row: without a target, any class except its own; ``freeze`` means its own values.
+        n_jobs : int or None, default=1
+            The number of threads; -1 for every core.
+        **options : optional
+            Further options. ``count`` is the number of answers per row, as in ``explain``; with more than one, each answer has
+            its own line, and the rows are explained one by one. ``digits="short"`` writes numbers with as few digits as keep
+            the row valid, so that they survive spreadsheets, JSON and rounding. ``words=False`` leaves out the column
+            ``changed``, which takes most of the time of a large batch on an axis-aligned tree. ``shares=True`` adds the share
+            of each changed feature in the cost. ``time_limit`` and ``max_nodes`` apply to each row; ``support`` and
+            ``distinct`` are as in ``explain``. ``chunk_size`` is the number of rows that are solved at a time, by default as
+            many as fit into the processor's caches.
+            ``progress=False`` turns off the bar on stderr, which is shown only on a terminal and only if the work takes long.
+
+        Returns
+        -------
+        DataFrame
+            A frame of the same library as ``rows`` (pandas for an array), with one line per row and the same index. The columns
+            are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be explained), ``cost``,
+            ``lower_bound``, ``leaf``, ``source_label``, ``label``, ``n_changed``, ``changed`` (the changes in words),
+            ``confirmed``, ``probability`` if the target is one, and the new values of every feature that changes in some row,
+            in the type of its column if that can represent them. They are missing if a row has no answer. If some row is
+            invalid, or the model fails on its answer, the column ``problem`` says why. With ``digits="short"``, ``cost`` is the
+            cost of the row as it is written, and ``digits`` is "full" where every digit matters. With several answers per row,
+            ``rank`` counts them from 1, and the index repeats that of the row; a polars frame has the position of the row in
+            the column ``row``.
+
+        Raises
+        ------
+        CounterleafError
+            If an argument does not fit, or the columns of ``rows`` are not those of the table. It is raised before any search.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from counterleaf.datasets import example_tree
+        >>> out = Explainer(example_tree()).explain_many(np.array([[0.0, 0.0], [0.0, 0.5], [2.0, 0.0]]), target="yes")
+        >>> print(out[["status", "cost", "label", "n_changed", "x0", "x1"]])
+            status   cost label  n_changed    x0    x1
+        0  optimal  0.500   yes          2  0.50  0.50
+        1  optimal  0.125   yes          2  0.25  0.75
+        2  optimal  0.000   yes          0  2.00  0.00
+        """
+        known_options("explain_many", options, batch.Options)
+        chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
+        columns = batch.Columns.read(options.pop("digits", None), options.pop("words", True), options.pop("shares", False))
+        parts = {"target": target, "cost": cost, "constraints": constraints, "margin": margin}
+        query = self.lower(ask("explain_many", question, **parts, **options))
+        batch.check(self.schema.names, chunk_size, columns.shares)
+        threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
+
+        def answer(row: Any) -> Explanation:
+            answering, source, posed = self._posed(row, query)
+            return answering.answers(row, source, posed, None)[0]
+
+        how = chunk_size, progress
+        return run_query(lambda part: self.solver(part, query, threads), table, answer, columns, how)
+
+    def arrow(
+        self,
+        question: Question | None = None,
+        *,
+        target: Any = None,
+        cost: Any = None,
+        constraints: Any = (),
+        margin: Any = 0.0,
+        keep: Any = None,
+        words: bool = False,
+        n_jobs: int | None = 1,
+        **options: Unpack[step.Options],
+    ) -> step.ArrowStep:
+        """Return a query as a picklable function from a batch of pyarrow to the answers for its rows.
+
+        The answers are those of ``explain_many``. The function is small when it is pickled and ready in milliseconds in
+        another process, so that Spark, Dask, Ray or a loop over a file can apply it to any number of batches.
+
+        Parameters
+        ----------
+        question, target, cost, constraints, margin : optional
+            As in ``explain_many``, for one answer per row.
+        keep : pyarrow.Schema, optional
+            Columns of the rows that are passed on unchanged, in front of the answers.
+        words : bool, default=False
+            Whether the changes are put into words, in the column ``changed``.
+        n_jobs : int or None, default=1
+            The number of threads; -1 for every core.
+        **options : optional
+            Further options: ``time_limit``, ``max_nodes`` and ``support``, as in ``explain``.
+
+        Returns
+        -------
+        ArrowStep
+            A function that takes a ``pyarrow.RecordBatch`` or a ``pyarrow.Table`` and returns one of the same kind. Its
+            attribute ``schema`` holds the columns of the result, which do not depend on the rows: ``status``, ``cost``,
+            ``lower_bound``, ``leaf``, ``source_label``, ``label``, ``n_changed``, ``confirmed``, ``probability`` if the target
+            is one, ``changed``, ``problem`` (why a row is invalid) and, for each feature, ``new_<feature>``, which is null
+            where the feature does not change. If answers may leave out numbers, ``removed`` names those that become missing.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from counterleaf.datasets import example_tree
+        >>> step = Explainer(example_tree()).arrow(target="yes")
+        >>> out = step(pa.RecordBatch.from_pydict({"x0": [0.0, 2.0], "x1": [0.0, 0.0]}))
+        >>> out.select(["cost", "n_changed", "new_x0"]).to_pylist()
+        [{'cost': 0.5, 'n_changed': 2, 'new_x0': 0.5}, {'cost': 0.0, 'n_changed': 0, 'new_x0': None}]
+        """
+        parts = {"target": target, "cost": cost, "constraints": constraints, "margin": margin, **step.known("arrow", options)}
+        return step.ArrowStep(self, ask("arrow", question, **parts), keep, words, n_jobs)
+
+    def audit(
+        self, rows: Any, question: Question | None = None, *, target: Any = None, by: Any = (), **options: Unpack[AuditOptions]
+    ) -> Audit:
+        """Explain every row of a table, and report who can reach the target, at what cost, and how groups differ.
+
+        Parameters
+        ----------
+        rows : DataFrame or array-like
+            A pandas or polars frame or a 2-D array; columns that are not features may be used for groups.
+        question, target : optional
+            As in ``explain``, for each row.
+        by : str, list or dict, optional
+            The columns whose values are groups, such as ``["sex", "age:25,40,60"]``: numbers are cut at bounds.
+        **options : optional
+            The rest of the question and of the report, as in ``Audit``.
+
+        Returns
+        -------
+        Audit
+            The report, which can be printed, plotted and saved as a page.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from counterleaf.datasets import example_tree
+        >>> rows = pd.DataFrame({"x0": np.arange(8) / 4, "x1": 0.0, "sex": list("ffffmmmm")})
+        >>> Explainer(example_tree()).audit(rows, target="yes", by=["sex"])
+        <Audit: 8 rows, 4 can reach the target, 0 cannot, by sex>
+        """
+        from counterleaf.audit.audit import Audit  # a later package
+
+        return Audit(self, rows, question=question, target=target, by=by, **options)
 
     def explore(
         self,
@@ -415,11 +548,6 @@ class Explainer(TableMethods):
         -------
         Exploration
             The page, which the notebook shows. ``url`` is an address for any browser of this machine, and ``close()`` ends it.
-
-        Raises
-        ------
-        CounterleafError
-            If an argument does not fit, or a package is not installed.
         """
         try:
             from counterleaf.explorer.notebook.exploration import explore  # a later package
@@ -440,18 +568,33 @@ class Explainer(TableMethods):
         -------
         Query
             Its cost as prices, its margin for every feature, and its constraints.
-
-        Raises
-        ------
-        CounterleafError
-            If a part does not fit the features.
         """
         cost = self.default_cost if question.cost is None else question.cost
         margin = read_margin(question.margin, self.schema, self.spreads)
         prices, rules = self._prices(cost), question.rules
-        check_steps(rules, self.schema)
-        limits = question.count, question.time_limit, question.max_nodes, question.apart
-        return Query(question.target, cost, prices, rules, margin, *limits, question=question)
+        for one in rules:
+            if isinstance(one, Limit):
+                one.check(self.schema)
+        return Query(question, cost, prices, margin, rules, question.count)
+
+    def solver(self, rows: TableRows, query: Query, threads: int) -> Solver:
+        """Return the batch of a query about many rows.
+
+        Parameters
+        ----------
+        rows : TableRows
+            The rows.
+        query : Query
+            The question as ``lower`` returns it.
+        threads : int
+            The number of threads.
+
+        Returns
+        -------
+        Solver
+            The batch.
+        """
+        return make_solver(self._targets, self._adapter, rows, query, threads, self._with_gaps)
 
     def _prices(self, cost: Any) -> Prices:
         """Return the cost as arrays; those of the last cost are reused, since many queries share one."""
@@ -481,11 +624,59 @@ class Explainer(TableMethods):
     def _posed(self, row: Any, query: Query) -> tuple[Answering, Source, Query]:
         """Return the row as the explainer of its missing numbers reads it, and the query with the prices of that explainer."""
         variant, source = self._located(row)
-        if variant is not self:
-            return variant._posed(row, query)
-        if (prices := self._prices(query.cost)) is not query.prices:  # of an explainer with gaps
+        if (prices := variant._prices(query.cost)) is not query.prices:
             query = replace(query, prices=prices)
-        return self._answering, source, query
+        return variant._answering, source, query
+
+
+def explain(
+    model: Any,
+    row: Any,
+    *,
+    data: Any = None,
+    schema: Schema | None = None,
+    target: Any = None,
+    cost: Any = None,
+    constraints: Any = (),
+    **options: Any,
+) -> Explanation:
+    """Find the cheapest rows that a model classifies as ``target``, in one call.
+
+    It makes an ``Explainer`` and calls its method ``explain``. For several rows, make the explainer once.
+
+    Parameters
+    ----------
+    model : Tree, estimator or Pipeline
+        A tree, a forest, boosted trees or another model, as in ``Explainer``.
+    row : dict, Series, DataFrame or array-like
+        One row, in the units of the table.
+    data, schema : optional
+        As in ``Explainer``.
+    target, cost, constraints : optional
+        As in ``Explainer.explain``.
+    **options : optional
+        Further options: ``infer_bounds`` of ``Explainer``; ``count``, ``margin``, ``time_limit`` and ``max_nodes`` of
+        ``Explainer.explain``.
+
+    Returns
+    -------
+    Explanation
+        The answers with their proof.
+
+    Raises
+    ------
+    CounterleafError
+        If the model cannot be read, an argument does not fit, or the model fails on the answer.
+
+    Examples
+    --------
+    >>> from counterleaf import explain
+    >>> from counterleaf.datasets import example_tree
+    >>> explain(example_tree(), [0.0, 0.0], target="yes").best.changes
+    {'x0': (0.0, 0.5), 'x1': (0.0, 0.5)}
+    """
+    explainer = Explainer(model, data, schema, options.pop("infer_bounds", True))
+    return explainer.explain(row, target=target, cost=cost, constraints=constraints, **options)
 
 
 def _without_margin(call: str, question: Question) -> Question:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -58,28 +58,18 @@ class Packed:
         """Return the array as JSON holds it."""
         size = self.array.dtype.itemsize
         content = self.array.tobytes() if size == 1 else self.array.reshape(-1, 1).view(np.uint8).T.tobytes()
-        text = base64.b64encode(zlib.compress(content, _LEVEL)).decode("ascii")
-        return {"dtype": self.array.dtype.str[1:], "shape": list(self.array.shape), "zlib": text}
+        return self._object(base64.b64encode(zlib.compress(content, _LEVEL)).decode("ascii"))
 
     def digest(self) -> dict[str, Any]:
         """Return the same with a digest of the numbers, which does not depend on the version of zlib."""
-        found = hashlib.sha256(self.array.tobytes()).hexdigest()
-        return {"dtype": self.array.dtype.str[1:], "shape": list(self.array.shape), "zlib": found}
+        return self._object(hashlib.sha256(self.array.tobytes()).hexdigest())
+
+    def _object(self, text: str) -> dict[str, Any]:
+        return {"dtype": self.array.dtype.str[1:], "shape": list(self.array.shape), "zlib": text}
 
 
 def pack(array: Any) -> Packed:
-    """Return an array of whole numbers, truth values or floats in the smallest format that holds every number exactly.
-
-    Parameters
-    ----------
-    array : array-like
-        The numbers; those of type uint8 keep it.
-
-    Returns
-    -------
-    Packed
-        The array, ready to be written.
-    """
+    """Return whole numbers, truth values or floats in the smallest format that holds them exactly; bytes stay as they are."""
     array = np.ascontiguousarray(array)
     if array.dtype.kind == "b":
         return Packed(array.astype("i1"))
@@ -95,38 +85,24 @@ def pack(array: Any) -> Packed:
     return Packed(array.astype(f"<{kind}"))
 
 
-def dumps(content: Any) -> str:
+def dumps(content: Any, of_array: Callable[[Packed], Any] = Packed.written) -> str:
     """Return JSON text in which arrays are compressed."""
-    return json.dumps(content, allow_nan=False, default=_written)
+
+    def default(value: Any) -> Any:
+        if isinstance(value, Packed):
+            return of_array(value)
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+    return json.dumps(content, allow_nan=False, default=default)
 
 
 def plain(content: Any) -> Any:
     """Return content as a strict reader would read it, with a digest in place of each array, for comparisons."""
-    return json.loads(json.dumps(content, allow_nan=False, default=_digest))
-
-
-def _written(value: Any) -> Any:
-    if isinstance(value, Packed):
-        return value.written()
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-
-
-def _digest(value: Any) -> Any:
-    return value.digest() if isinstance(value, Packed) else _written(value)
+    return json.loads(dumps(content, Packed.digest))
 
 
 class Unpacker:
-    """Reads the arrays of one file.
-
-    Every array is read once, also if several parts of the file share it.
-
-    Parameters
-    ----------
-    length : int
-        The number of characters of the file, which limits the memory that its arrays may need.
-    what : str
-        What the file contains, for messages.
-    """
+    """Reads the arrays of one file, each once; the file's length in characters limits the memory that they may need."""
 
     def __init__(self, length: int, what: str) -> None:
         self._room, self._what = min(_ROOM + _RATIO * length, _most_room.get()), what

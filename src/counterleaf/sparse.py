@@ -22,22 +22,6 @@ class CSR:
     Row i has ``data[k]`` in column ``indices[k]`` for ``indptr[i] <= k < indptr[i + 1]``. The arrays are copied and read-only.
     Columns increase within a row, zeros are left out, and entries in the same place are added up.
 
-    Parameters
-    ----------
-    indptr : (rows + 1,) array-like
-        Where the entries of each row start, and the number of entries.
-    indices : (entries,) array-like
-        The column of each entry.
-    data : (entries,) array-like
-        The numbers.
-    shape : tuple of int
-        The number of rows and of columns.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not describe a matrix of that shape.
-
     Examples
     --------
     >>> matrix = CSR([0, 2, 2], [2, 0], [5.0, 1.0], (2, 3))
@@ -85,18 +69,7 @@ class CSR:
 
     @classmethod
     def of(cls, matrix: Any) -> CSR:
-        """Convert a matrix.
-
-        Parameters
-        ----------
-        matrix : (rows, columns) array-like, sparse matrix of SciPy or CSR
-            The matrix; a CSR is checked again.
-
-        Returns
-        -------
-        CSR
-            The same numbers.
-        """
+        """Convert an array or a sparse matrix of SciPy, or check a CSR again."""
         if isinstance(matrix, CSR) or hasattr(matrix, "tocsr"):
             found = matrix if isinstance(matrix, CSR) else matrix.tocsr()
             return cls(found.indptr, found.indices, found.data, found.shape)
@@ -107,22 +80,7 @@ class CSR:
 
     @classmethod
     def from_entries(cls, rows: npt.ArrayLike, columns: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int]) -> CSR:
-        """Build the matrix with ``data[k]`` in row ``rows[k]`` and column ``columns[k]``.
-
-        Parameters
-        ----------
-        rows, columns : (entries,) array-like
-            The place of each entry.
-        data : (entries,) array-like
-            The numbers.
-        shape : tuple of int
-            The number of rows and of columns.
-
-        Returns
-        -------
-        CSR
-            The matrix.
-        """
+        """Build the matrix with ``data[k]`` in row ``rows[k]`` and column ``columns[k]``."""
         at = np.asarray(rows, np.int64)
         order = np.argsort(at, kind="stable")
         indptr = np.append(0, np.cumsum(np.bincount(at, minlength=shape[0])))
@@ -145,18 +103,7 @@ class CSR:
         return height == width == self.nnz and bool((self.indices == self.rows).all() and (self.data == 1.0).all())
 
     def row(self, i: int) -> tuple[Array, Array]:
-        """Return the columns and the numbers of a row.
-
-        Parameters
-        ----------
-        i : int
-            The row.
-
-        Returns
-        -------
-        tuple of array
-            The columns with entries, and the entries.
-        """
+        """Return the columns with entries of a row, and the entries."""
         here = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
         return self.indices[here], self.data[here]
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief
+from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.types import Array, is_missing
 
 _WHOLE = 2**63
@@ -29,24 +29,21 @@ def plain(value: Any) -> Any:
 def loads(text: Any, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Read JSON that every reader understands in the same way: no NaN or infinity, no name twice in one object.
 
-    Parameters
-    ----------
-    text : str or bytes
-        The JSON text.
-    pairs : callable, optional
-        Makes an object of its names and values, and decides what becomes of a name that appears twice.
-
-    Returns
-    -------
-    object
-        Its content.
-
-    Raises
-    ------
-    TypeError, ValueError, RecursionError
-        If the text is not valid.
+    ``pairs`` makes an object of its names and values, and decides what becomes of a name that appears twice.
     """
     return json.loads(text, parse_constant=_refuse, object_pairs_hook=pairs or _once)
+
+
+def content_in(text: Any, what: str) -> Any:
+    """Read the whole text of ``to_json``; ``what`` it should be, such as "answer", for messages."""
+    if not isinstance(text, (str, bytes)):
+        raise CounterleafError(f"an {what} is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
+    try:
+        return loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CounterleafError(
+            f"not a counterleaf {what}: not valid JSON ({flat(error)}); pass the whole text of to_json, not a file name"
+        ) from None
 
 
 def _refuse(word: str) -> NoReturn:

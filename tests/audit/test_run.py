@@ -20,7 +20,6 @@ from support.seeds import seeds
 import counterleaf as cl
 from counterleaf.audit.folder import Folder
 from counterleaf.audit.manifest import read_manifest
-from counterleaf.audit.reading.columns import input_columns
 from counterleaf.audit.reading.parquet_rows import divide
 
 
@@ -425,19 +424,6 @@ def test_an_audit_of_which_every_row_is_invalid(folder, proofs):
     assert done.code == 0
     assert "6 invalid" in done.out
     assert "No row" not in done.out
-
-
-@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.jsonl.gz"])
-def test_columns_of_the_inputs(folder, name):
-    frame = rows_of(50).assign(sex=["f", "m"] * 25)
-    audit(folder, write_rows(folder / name, frame), *TARGET, "--part-rows", 20)
-    found = list(input_columns(read_manifest(folder / "audit"), small().schema, ["sex", "age"]))
-    assert [part.number for part, _ in found] == [0, 1, 2]
-    table = pa.concat_tables([one for _, one in found])
-    assert table["sex"].to_pylist() == frame["sex"].tolist()
-    assert table["age"].to_pylist() == frame["age"].tolist()
-    with pytest.raises(cl.CounterleafError, match=r"has no column 'sexx'; its columns are .*did you mean 'sex'"):
-        next(input_columns(read_manifest(folder / "audit"), small().schema, ["sexx"]))
 
 
 def test_tables_of_every_type(folder):

@@ -8,8 +8,7 @@ from support.audit_cases import TARGET, audit, numbers, write_model, write_rows
 from support.cli_cases import rows_of, small
 
 import counterleaf as cl
-from counterleaf.audit.engines.queue import AHEAD, Queue
-from counterleaf.audit.engines.work import Report, ship, work
+from counterleaf.audit.engines.work import AHEAD, Queue, Report, ship, work
 from counterleaf.audit.inputs import find_inputs
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import make_plan

@@ -18,8 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from support.arrow_cases import batch_of, compare_arrow
-from support.batch_cases import number_batch, table_batch
-from support.strategies import coupled_case, whole_case
+from support.batch_cases import KINDS
 
 import counterleaf as cl
 
@@ -33,16 +32,6 @@ TREE = DecisionTreeClassifier(max_leaf_nodes=12, random_state=0).fit(X, Y)
 @functools.cache
 def tree_explainer():
     return cl.Explainer(TREE, data=X)
-
-
-KINDS = {
-    "numbers": number_batch,
-    "whole": functools.partial(number_batch, make=whole_case),
-    "coupled": functools.partial(number_batch, make=coupled_case),
-    "tables": table_batch,
-    "axis-aligned tables": functools.partial(table_batch, axis=True),
-    "off the grid": functools.partial(table_batch, off_grid=True),
-}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,9 +11,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from support.batch_cases import RESULT_COLUMNS, column, compare, number_batch, table_batch
+from support.batch_cases import KINDS, RESULT_COLUMNS, column, compare, number_batch, table_batch
 from support.seeds import seeds
-from support.strategies import coupled_case, whole_case
+from support.strategies import coupled_case
 
 import counterleaf as cl
 
@@ -28,16 +28,6 @@ LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0,
 @functools.cache
 def tree_explainer(bounds=True):
     return cl.Explainer(TREE, data=X, infer_bounds=bounds)
-
-
-KINDS = {
-    "numbers": number_batch,
-    "whole": functools.partial(number_batch, make=whole_case),
-    "coupled": functools.partial(number_batch, make=coupled_case),
-    "tables": table_batch,
-    "axis-aligned tables": functools.partial(table_batch, axis=True),
-    "off the grid": functools.partial(table_batch, off_grid=True),
-}
 
 
 @pytest.mark.slow

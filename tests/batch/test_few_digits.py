@@ -1,6 +1,5 @@
 """Numbers with few digits: the rows stay valid, cost what the table says, and survive spreadsheets, JSON and rounding."""
 
-import functools
 import io
 
 import numpy as np
@@ -14,23 +13,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from support.batch_cases import number_batch, one_of, table_batch
-from support.strategies import coupled_case, whole_case
+from support.batch_cases import KINDS, one_of
 
 import counterleaf as cl
 from counterleaf.answer.text import shares, written
 from counterleaf.batch.few_digits import few
 from counterleaf.proof.walk import obeys
 from counterleaf.table.files import exact_numbers
-
-KINDS = {
-    "numbers": number_batch,
-    "whole": functools.partial(number_batch, make=whole_case),
-    "coupled": functools.partial(number_batch, make=coupled_case),
-    "tables": table_batch,
-    "axis-aligned tables": functools.partial(table_batch, axis=True),
-    "off the grid": functools.partial(table_batch, off_grid=True),
-}
 
 
 def replaced(row, line, names):

@@ -11,8 +11,10 @@ import pytest
 from support.cli_cases import call, mistake
 
 import counterleaf as cl
-from counterleaf.cli import tour
+from counterleaf.cli.commands.demo import AMOUNT, ROW
 from counterleaf.datasets import samples
+
+LOCKED = cl.freeze(*samples.IMMUTABLE["german"])
 
 
 @pytest.fixture
@@ -26,10 +28,10 @@ def test_the_output_of_the_tour_is_true(output):
     assert [int(number) for number in re.findall(r"^(\d)\. ", output, re.MULTILINE)] == [1, 2, 3, 4, 5, 6]
     assert "4 of 4 proofs hold" in output
     explainer, rows = samples.load("german"), samples.applicants()
-    first = explainer.explain(rows.iloc[tour.ROW], target="granted", constraints=[tour.LOCKED])
+    first = explainer.explain(rows.iloc[ROW], target="granted", constraints=[LOCKED])
     assert first.source_label == "refused"
     assert str(first) in output
-    table = explainer.explain_many(rows, target="granted", constraints=[tour.LOCKED, tour.AMOUNT], progress=False)
+    table = explainer.explain_many(rows, target="granted", constraints=[LOCKED, AMOUNT], progress=False)
     still = int((table["n_changed"] == 0).sum())
     assert f": {still} need no change, {len(rows) - still} have a cheapest change;" in output
     assert f"the model confirms {len(rows)} of {len(rows)}." in output

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from support.cli_cases import call, mistake
 
 import counterleaf as cl
-from counterleaf.cli.completion import classes
+from counterleaf.cli.question import complete_classes
 from counterleaf.model.readers.table import read_model
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
@@ -182,4 +182,4 @@ def test_classes_are_completed(folder):
     class Context:
         params, args = {"model": "m.json"}, ()
 
-    assert classes(Context(), "v") == ["versicolor", "virginica"]
+    assert complete_classes(Context(), "v") == ["versicolor", "virginica"]

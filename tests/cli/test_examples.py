@@ -10,8 +10,9 @@ from support.cli_cases import call
 from typer.testing import CliRunner
 
 from counterleaf import cli
-from counterleaf.cli import shell, tour
+from counterleaf.cli import shell
 from counterleaf.cli.commands.demo import _NEXT as NEXT
+from counterleaf.cli.commands.demo import ROW
 
 ROOT = Path(__file__).parents[2]
 GROUP = typer.main.get_command(cli.app)
@@ -110,7 +111,7 @@ def test_the_commands_at_a_glance_work_as_typed(tmp_path, monkeypatch):
 
 def test_what_the_demo_says_to_type_next_works(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    lines = re.findall(r"^ +(counterleaf [^#\n]*)", NEXT.format(row=tour.ROW), re.MULTILINE)
+    lines = re.findall(r"^ +(counterleaf [^#\n]*)", NEXT.format(row=ROW), re.MULTILINE)
     assert len(lines) == 5
     for line in lines:
         words = shlex.split(line)[1:]

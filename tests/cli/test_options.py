@@ -9,7 +9,8 @@ from support.cli_cases import ROW, call, mistake, rows_of, small
 from support.seeds import seeds
 
 import counterleaf as cl
-from counterleaf.cli.options import QueryOptions, read_cost, read_count, read_value
+from counterleaf.cli.options import read_classes, read_cost, read_count, read_value
+from counterleaf.cli.question import QuestionOptions
 from counterleaf.errors import CounterleafError
 
 EXPLAINER = small()
@@ -64,13 +65,13 @@ FEATURES = "'age', 'pay=net', 'job, main', 'owns: home', 'level', 'floor'"
     ],
 )
 def test_an_option_is_the_constraint_it_stands_for(verb, text, meant):
-    found = QueryOptions(**{verb: [text]}).constraints(SCHEMA)
+    found = QuestionOptions(**{verb: [text]}).constraints(SCHEMA)
     assert found == meant
     assert [repr(one) for one in found] == [repr(one) for one in meant]
 
 
 def test_options_come_together():
-    options = QueryOptions(freeze=["age", "level"], max_changes=2, linear=["age=1 >= 3"])
+    options = QuestionOptions(freeze=["age", "level"], max_changes=2, linear=["age=1 >= 3"])
     assert options.constraints(SCHEMA) == [
         cl.freeze("age"),
         cl.freeze("level"),
@@ -82,7 +83,7 @@ def test_options_come_together():
 def test_among_is_a_file(tmp_path):
     rows = rows_of(5)
     rows.assign(extra=1).to_csv(tmp_path / "rows.csv", index=False)
-    (found,) = QueryOptions(among=tmp_path / "rows.csv").constraints(SCHEMA)
+    (found,) = QuestionOptions(among=tmp_path / "rows.csv").constraints(SCHEMA)
     assert np.array_equal(found.vectors(SCHEMA), cl.among(rows).vectors(SCHEMA))
 
 
@@ -215,13 +216,13 @@ def test_counts():
 
 
 def test_a_class_is_found_by_what_it_is_called():
-    assert QueryOptions(target=["1"]).read_classes([0, 1, 2]) == [1]
-    assert QueryOptions(target=["1.0", "2"]).read_classes([0, 1, 2]) == [1, 2]
-    assert QueryOptions(target=["1"]).read_classes([0.0, 1.0]) == [1.0]
-    assert QueryOptions(target=["true"]).read_classes([False, True]) == [True]
-    assert QueryOptions(target=["a=0.5", "b"]).read_classes(["a", "b"]) == {"a": 0.5, "b": 0.0}
-    assert QueryOptions(target=["a=0.5"]).read_classes(["a", "a=0.5"]) == ["a=0.5"]
-    assert QueryOptions().read_classes([0, 1]) is None
+    assert read_classes([0, 1, 2], ["1"]) == [1]
+    assert read_classes([0, 1, 2], ["1.0", "2"]) == [1, 2]
+    assert read_classes([0.0, 1.0], ["1"]) == [1.0]
+    assert read_classes([False, True], ["true"]) == [True]
+    assert read_classes(["a", "b"], ["a=0.5", "b"]) == {"a": 0.5, "b": 0.0}
+    assert read_classes(["a", "a=0.5"], ["a=0.5"]) == ["a=0.5"]
+    assert read_classes([0, 1], []) is None
 
 
 def test_text_that_reads_like_a_number_stays_text():

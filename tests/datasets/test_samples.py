@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 
 import counterleaf as cl
 from counterleaf.datasets import load_adult, load_german_credit, samples
-from counterleaf.table.encoding import encode_table
+from counterleaf.table.schema import encode_table
 
 FILES = resources.files("counterleaf.datasets") / "models"
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from support.engine_audits import check_audit, check_command, check_killed_audit
-from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
+from support.engine_cases import CASES, check_mistakes, engine_case, expected, killing_case, posix, same_bits, worker_path
 
 import counterleaf as cl
 
@@ -69,21 +69,11 @@ def test_the_model_is_in_the_graph_once():
     assert sizes[-1] > payload > 3 * sizes[-2]
 
 
-def refusal(*args, **named):
-    with pytest.raises(cl.CounterleafError) as caught:
-        cl.distributed.dask(*args, **named)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 def test_mistakes_are_reported_before_a_task_starts():
-    explainer, rows, _ = engine_case("pipeline")
+    _, rows, _ = engine_case("pipeline")
     ddf = dask_frame(rows)
-    assert "maybe" in refusal(ddf, explainer, target="maybe")
-    assert refusal(ddf.drop(columns="age"), explainer).startswith("the frame lacks the columns ['age']")
-    assert "keep names the column 'idd'; the frame has" in refusal(ddf, explainer, keep=["idd"])
-    assert "both have the column 'cost'" in refusal(ddf.rename(columns={"id": "cost"}), explainer)
-    assert "the rows are a pandas.DataFrame; expected a dask.dataframe.DataFrame" in refusal(rows, explainer)
+    frames = ddf, ddf.drop(columns="age"), ddf.rename(columns={"id": "cost"})
+    check_mistakes(cl.distributed.dask, frames, "a dask.dataframe.DataFrame")
 
 
 def test_columns_of_several_types_are_refused(client):

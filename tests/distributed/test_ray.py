@@ -5,8 +5,12 @@ import logging
 import pyarrow as pa
 import pytest
 from support.engine_audits import check_audit, check_command, check_killed_audit
+<<<<<<< HEAD
 from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
 from support.waiting import patient, until
+=======
+from support.engine_cases import CASES, check_mistakes, engine_case, expected, killing_case, posix, same_bits, worker_path
+>>>>>>> main
 
 import counterleaf as cl
 
@@ -73,21 +77,10 @@ def test_columns_and_types(cluster):
     assert cl.distributed.ray(ds, explainer, keep=None, **question).columns()[0] == "status"
 
 
-def refusal(*args, **named):
-    with pytest.raises(cl.CounterleafError) as caught:
-        cl.distributed.ray(*args, **named)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 def test_mistakes_are_reported_before_a_task_starts(cluster):
-    explainer, rows, _ = engine_case("pipeline")
+    _, rows, _ = engine_case("pipeline")
     ds = ray_dataset(cluster, rows)
-    assert "maybe" in refusal(ds, explainer, target="maybe")
-    assert refusal(ds.drop_columns(["age"]), explainer).startswith("the frame lacks the columns ['age']")
-    assert "keep names the column 'idd'; the frame has" in refusal(ds, explainer, keep=["idd"])
-    assert "both have the column 'cost'" in refusal(ds.rename_columns({"id": "cost"}), explainer)
-    assert "the rows are a pandas.DataFrame; expected a ray.data.Dataset" in refusal(rows, explainer)
+    check_mistakes(cl.distributed.ray, (ds, ds.drop_columns(["age"]), ds.rename_columns({"id": "cost"})), "a ray.data.Dataset")
 
 
 def test_a_worker_that_dies_costs_time_only(cluster, tmp_path):

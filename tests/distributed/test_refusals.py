@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from support.engine_cases import refusal
 
 import counterleaf as cl
 from counterleaf.audit.engines.work import Report, ship, work
@@ -18,13 +19,6 @@ from counterleaf.distributed.task import make_task
 TREE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
 EXPLAINER = cl.Explainer(TREE)
 PACKAGES = {"spark": "pyspark", "dask": "dask", "ray": "ray"}
-
-
-def refusal(call, *args, **named):
-    with pytest.raises(cl.CounterleafError) as caught:
-        call(*args, **named)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.fixture
@@ -114,7 +108,7 @@ def test_a_worker_that_does_not_see_the_folder(rows, tmp_path, monkeypatch):
 
 def test_arguments_of_the_functions():
     names = ["x0", "x1", "id"]
-    question = {"target": "yes"}
+    question = cl.Question("yes")
     task, step = make_task("spark", EXPLAINER, names, question, "all", {})
     assert (task.reads, task.keep, task.columns) == (("x0", "x1"), ("x0", "x1", "id"), ["x0", "x1", "id"])
     assert step.schema == step.answers
@@ -138,7 +132,7 @@ def test_columns_of_several_chunks():
     explainer = cl.Explainer(tree, schema=cl.Schema([cl.Numeric("a", 0, 3), cl.Categorical("job", ["cook", "nurse"])]))
     kinds = {"a": pd.ArrowDtype(pa.float64()), "job": pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))}
     whole = pd.DataFrame({"a": [0.5, 2.0, 0.25], "job": ["cook", "nurse", "cook"]})
-    task, _ = make_task("dask", explainer, ["a", "job"], {"target": "yes"}, "all", {})
+    task, _ = make_task("dask", explainer, ["a", "job"], cl.Question("yes"), "all", {})
     expected = task.frame(whole)
     for frame in (whole, whole.astype({"job": "string[pyarrow]"}), whole.astype(kinds)):
         pieces = pd.concat([frame[:1], frame[1:]])
@@ -152,7 +146,7 @@ def test_batches_are_cut_and_renamed(monkeypatch):
     batch = pa.RecordBatch.from_arrays(
         [pa.array(rows[:, 0]), pa.array(rows[:, 1]), pa.array(range(10))], names=["x0", "x1", "id"]
     )
-    task, step = make_task("spark", EXPLAINER, batch.schema.names, {"target": "yes"}, ["id"], {})
+    task, step = make_task("spark", EXPLAINER, batch.schema.names, cl.Question("yes"), ["id"], {})
     parts = list(task.batches([batch]))
     assert [part.num_rows for part in parts] == [4, 4, 2]
     table = pa.Table.from_batches(parts)

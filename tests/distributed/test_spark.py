@@ -6,7 +6,17 @@ import sys
 import pyarrow as pa
 import pytest
 from support.engine_audits import check_audit, check_command, check_killed_audit
-from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
+from support.engine_cases import (
+    CASES,
+    check_mistakes,
+    engine_case,
+    expected,
+    killing_case,
+    posix,
+    refusal,
+    same_bits,
+    worker_path,
+)
 
 import counterleaf as cl
 
@@ -72,25 +82,14 @@ def test_columns_and_types(session):
     assert cl.distributed.spark(df.limit(0), explainer, keep=None, **question).toArrow().num_rows == 0
 
 
-def refusal(*args, **named):
-    with pytest.raises(cl.CounterleafError) as caught:
-        cl.distributed.spark(*args, **named)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 def test_mistakes_are_reported_before_a_job_starts(session):
     explainer, rows, _ = engine_case("pipeline")
     df = spark_frame(session, rows)
-    assert "maybe" in refusal(df, explainer, target="maybe")
-    assert refusal(df.drop("age"), explainer).startswith("the frame lacks the columns ['age']")
-    assert "keep names the column 'idd'; the frame has" in refusal(df, explainer, keep=["idd"])
     clash = df.withColumnRenamed("id", "cost")
-    assert refusal(clash, explainer).startswith("the frame and the answers both have the column 'cost'; rename it, or list")
-    message = refusal(df.withColumnRenamed("id", "Cost"), explainer)
+    check_mistakes(cl.distributed.spark, (df, df.drop("age"), clash), "a pyspark.sql.DataFrame")
+    message = refusal(cl.distributed.spark, df.withColumnRenamed("id", "Cost"), explainer)
     assert message.startswith("the result would have the columns 'Cost' and 'cost', which Spark does not tell apart")
     assert "cost" in cl.distributed.spark(clash, explainer, keep=["age"]).columns
-    assert "the rows are a pandas.DataFrame; expected a pyspark.sql.DataFrame" in refusal(rows, explainer)
 
 
 def test_a_worker_that_dies_costs_time_only(session, tmp_path):

@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from support.seeds import seeds
 
 from counterleaf import _core
-from counterleaf.learn.search.rows import compress
 from counterleaf.learn.search.shape import Shape, prune
+from counterleaf.learn.search.task import compress
 
 kernels = _core.learn
 FITS = (kernels.Logistic.fit_narrow, kernels.Logistic.fit_wide)

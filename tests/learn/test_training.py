@@ -112,78 +112,57 @@ def test_whole_labels_stay_whole_where_some_are_missing():
     assert prepare(table).y.dtype == bool
 
 
-TWICE = pd.DataFrame([[1, 2, "a"], [2, 3, "b"]], columns=["x", "x", "says"])
+def refusal(make, *arguments, **named):
+    """The message of a table or setting that is refused."""
+    with pytest.raises(CounterleafError) as error:
+        make(*arguments, **named)
+    return str(error.value)
+
+
+LABEL = "the label 'says'"
+TYPES = "in t.csv; expected words or whole numbers"
+LIMIT = "expected numbers up to 1e+30: correct it, or leave it out with --drop"
+COLUMNS = "t.csv has no column 'nope'; its columns are 'x', 'k', 'w', 'says'"
 
 
 @pytest.mark.parametrize(
-    ("table", "label", "drop", "line"),
+    ("columns", "drop", "line"),
     [
-        (loans(), "nope", (), "t.csv has no column 'nope'; its columns are 'x', 'k', 'w', 'says'"),
-        (loans(), "says", ("nope",), "t.csv has no column 'nope'; its columns are 'x', 'k', 'w', 'says'"),
-        (loans(), "says", ("says",), "--drop is 'says', which is the label; expected other columns"),
-        (TWICE, "says", (), "t.csv has two columns named 'x'; names must differ"),
+        ({}, ("nope",), COLUMNS),
+        ({}, ("says",), "--drop is 'says', which is the label; expected other columns"),
+        ({"says": "a"}, (), f"{LABEL} has 1 different values in t.csv; expected at least two classes"),
+        ({"says": None}, (), f"{LABEL} has 0 different values in t.csv; expected at least two classes"),
         (
-            loans().assign(says="a"),
-            "says",
+            {"says": [f"w{k}" for k in range(160)]},
             (),
-            "the label 'says' has 1 different values in t.csv; expected at least two classes",
+            f"{LABEL} has 160 different values in t.csv; expected classes: cut it into ranges first",
         ),
         (
-            loans().assign(says=None),
-            "says",
+            {"says": [0.0, 1.5] * 80},
             (),
-            "the label 'says' has 0 different values in t.csv; expected at least two classes",
-        ),
-        (
-            loans().assign(says=[f"w{k}" for k in range(160)]),
-            "says",
-            (),
-            "the label 'says' has 160 different values in t.csv; expected classes: cut it into ranges first",
-        ),
-        (
-            loans().assign(says=[0.0, 1.5] * 80),
-            "says",
-            (),
-            "the label 'says' contains the number 1.5 in t.csv; expected classes: cut it into ranges first, write the "
+            f"{LABEL} contains the number 1.5 in t.csv; expected classes: cut it into ranges first, write the "
             "classes as words, or use --task regression",
         ),
+        ({"says": ["a", 1] * 80}, (), f"{LABEL} contains values of type int and str {TYPES}"),
+        ({"says": [[1]] * 160}, (), f"{LABEL} contains values of type list {TYPES}"),
+        ({}, ("x", "k", "w"), "t.csv has no column to learn from except the label 'says'"),
         (
-            loans().assign(says=["a", 1] * 80),
-            "says",
-            (),
-            "the label 'says' contains values of type int and str in t.csv; expected words or whole numbers",
-        ),
-        (
-            loans().assign(says=[[1]] * 160),
-            "says",
-            (),
-            "the label 'says' contains values of type list in t.csv; expected words or whole numbers",
-        ),
-        (loans(), "says", ("x", "k", "w"), "t.csv has no column to learn from except the label 'says'"),
-        (
-            loans().assign(x=None),
-            "says",
+            {"x": None},
             ("k", "w"),
             "t.csv has no column to learn from except the label 'says'; left out: x (no value at all)",
         ),
-        (
-            loans().assign(x=np.inf),
-            "says",
-            (),
-            "the column 'x' of t.csv contains inf; expected numbers up to 1e+30: correct it, or leave it out with --drop",
-        ),
-        (
-            loans().assign(x=-1e300),
-            "says",
-            (),
-            "the column 'x' of t.csv contains -1e+300; expected numbers up to 1e+30: correct it, or leave it out with --drop",
-        ),
+        ({"x": np.inf}, (), f"the column 'x' of t.csv contains inf; {LIMIT}"),
+        ({"x": -1e300}, (), f"the column 'x' of t.csv contains -1e+300; {LIMIT}"),
     ],
 )
-def test_a_table_without_a_usable_label_or_column_is_refused(table, label, drop, line):
-    with pytest.raises(CounterleafError) as error:
-        prepare(table, label, drop)
-    assert str(error.value) == line
+def test_a_table_without_a_usable_label_or_column_is_refused(columns, drop, line):
+    assert refusal(prepare, loans().assign(**columns), "says", drop) == line
+
+
+def test_a_label_that_is_absent_and_columns_of_one_name_are_refused():
+    assert refusal(prepare, loans(), "nope") == COLUMNS
+    twice = pd.DataFrame([[1, 2, "a"], [2, 3, "b"]], columns=["x", "x", "says"])
+    assert refusal(prepare, twice) == "t.csv has two columns named 'x'; names must differ"
 
 
 @pytest.mark.parametrize(
@@ -199,9 +178,7 @@ def test_a_table_without_a_usable_label_or_column_is_refused(table, label, drop,
     ],
 )
 def test_too_few_rows_are_refused(table, test, line):
-    with pytest.raises(CounterleafError) as error:
-        training.train(prepare(table), **{**QUICK, "test": test})
-    assert str(error.value) == line
+    assert refusal(training.train, prepare(table), **{**QUICK, "test": test}) == line
 
 
 @pytest.mark.parametrize("seed", seeds(4))
@@ -272,10 +249,8 @@ def test_numbers_that_are_names_become_categories():
     table = loans().assign(code=np.tile([30, 10, 20, 40], len(loans()) // 4))
     kinds = {f.name: f for f in training.train(prepare(table, category=["code"]), **QUICK).explainer.schema}
     assert kinds["code"].values == (10, 20, 30, 40)
-    with pytest.raises(CounterleafError, match="--category is 'says', which is the label; expected other columns"):
-        prepare(table, category=["says"])
-    with pytest.raises(CounterleafError, match=r"t\.csv has no column 'cod'; its columns are"):
-        prepare(table, category=["cod"])
+    assert refusal(prepare, table, category=["says"]) == "--category is 'says', which is the label; expected other columns"
+    assert refusal(prepare, table, category=["cod"]).startswith("t.csv has no column 'cod'; its columns are")
 
 
 def test_dates_and_running_numbers_are_left_out_and_reported():
@@ -339,9 +314,7 @@ def test_a_label_of_many_numbers_is_predicted_as_a_number(labels, task, regressi
     ids=str,
 )
 def test_labels_that_do_not_fit_the_task_are_refused(labels, task, line):
-    with pytest.raises(CounterleafError) as error:
-        prepare(loans().assign(says=labels), task=task)
-    assert str(error.value).startswith(line)
+    assert refusal(prepare, loans().assign(says=labels), task=task).startswith(line)
 
 
 @pytest.mark.parametrize(
@@ -376,27 +349,14 @@ def test_leaves_are_chosen_by_cross_validation():
 
 
 @pytest.mark.parametrize(
-    ("frame", "label", "learner", "leaves", "line"),
+    ("label", "learner", "leaves", "fitting"),
     [
-        (
-            priced(),
-            "price",
-            "tao",
-            "softmax",
-            "--leaves is 'softmax' for the learner tao and numbers; expected constant or linear",
-        ),
-        (
-            loans(),
-            "says",
-            "tao",
-            "linear",
-            "--leaves is 'linear' for the learner tao and classes; expected constant or softmax",
-        ),
-        (loans(), "says", "cart", "softmax", "--leaves is 'softmax' for the learner cart and classes; expected constant"),
+        ("price", "tao", "softmax", "tao and numbers; expected constant or linear"),
+        ("says", "tao", "linear", "tao and classes; expected constant or softmax"),
+        ("says", "cart", "softmax", "cart and classes; expected constant"),
     ],
-    ids=["numbers", "classes", "cart"],
 )
-def test_leaves_that_do_not_fit_the_label_are_refused(frame, label, learner, leaves, line):
-    with pytest.raises(CounterleafError) as error:
-        training.train(prepare(frame, label), **{**QUICK, "learner": learner, "leaves": leaves})
-    assert str(error.value) == line
+def test_leaves_that_do_not_fit_the_label_are_refused(label, learner, leaves, fitting):
+    table = prepare(priced() if label == "price" else loans(), label)
+    line = refusal(training.train, table, **{**QUICK, "learner": learner, "leaves": leaves})
+    assert line == f"--leaves is {leaves!r} for the learner {fitting}"

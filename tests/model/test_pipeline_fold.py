@@ -27,7 +27,7 @@ from counterleaf.model.cuts import cuts
 from counterleaf.model.pipelines.fold import fold
 from counterleaf.model.pipelines.probing import frame_of
 from counterleaf.model.pipelines.steps import survey
-from counterleaf.table.encoding import encode_table
+from counterleaf.table.schema import encode_table
 
 pytestmark = pytest.mark.slow  # the whole file takes many seconds
 

@@ -23,7 +23,7 @@ import counterleaf as cl
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.pipelines.fold import fold
 from counterleaf.model.pipelines.steps import survey
-from counterleaf.table.encoding import encode_table
+from counterleaf.table.schema import encode_table
 
 THREE = pd.cut(np.log(X["pay"]) + X["age"] / 40, 3, labels=False).to_numpy()
 FRONTS = {

@@ -11,7 +11,7 @@ from support.table_cases import rich_rules, table_case
 from support.table_codes import on, row_of, within
 
 import counterleaf as cl
-from counterleaf.question.constraints.cases import cases
+from counterleaf.question.constraints.conditions import cases
 from counterleaf.question.constraints.lowering import lower_constraints
 
 

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from support.batch_cases import differences
 
 import counterleaf as cl
-from counterleaf.question.codec import constraint_in, constraint_out
+from counterleaf.question.codec import constraint_in
 
 
 def number_line(cut, sign=1.0):
@@ -196,9 +196,9 @@ def test_becomes_and_stays_as_constraints():
     ids=str,
 )
 def test_constraints_are_written_and_read(constraint):
-    again = constraint_in(constraint_out(constraint), "a constraint")
+    again = constraint_in(constraint.to_json(), "a constraint")
     assert str(again) == str(constraint)
-    assert constraint_out(again) == constraint_out(constraint)
+    assert again.to_json() == constraint.to_json()
     if "among" not in str(constraint):
         assert again == constraint
 

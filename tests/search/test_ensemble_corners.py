@@ -233,7 +233,7 @@ def test_a_proof_counts_no_change_of_a_number_that_may_stay(monkeypatch):
     options = {"target": target, "cost": earns, "constraints": cl.max_changes(1)}
     with pytest.raises(cl.CounterleafError, match="cannot be combined with limits on changes"):
         explainer.explain(row, **options)
-    monkeypatch.setattr("counterleaf.search.ensembles.forest.EnsembleTargets.refuse", lambda *_: None)
+    monkeypatch.setattr("counterleaf.search.forest.EnsembleTargets.refuse", lambda *_: None)
     answer = explainer.explain(row, **options)
     assert changes.min() == 1
     assert str(answer.status) == "infeasible"  # false: the search must not read such a question

@@ -1,9 +1,11 @@
 """Batches compared with explain row by row, and random queries turned into batches: one query, several rows."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import polars as pl
-from support.strategies import random_case
+from support.strategies import coupled_case, random_case, whole_case
 from support.table_cases import table_case
 from support.table_codes import row_of
 
@@ -152,3 +154,13 @@ def table_batch(rng, n=5, **shape):
     target = list(case.target) if rng.random() < 0.8 else None
     question = {"target": target, "cost": case.cost(), "constraints": case.constraints()}
     return cl.Explainer(case.tree, schema=case.schema), rows, question
+
+
+KINDS = {
+    "numbers": number_batch,
+    "whole": functools.partial(number_batch, make=whole_case),
+    "coupled": functools.partial(number_batch, make=coupled_case),
+    "tables": table_batch,
+    "axis-aligned tables": functools.partial(table_batch, axis=True),
+    "off the grid": functools.partial(table_batch, off_grid=True),
+}

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
@@ -147,3 +148,23 @@ def killing_case(flag, n=4000):
 
 
 posix = {"condition": sys.platform == "win32", "reason": "workers are killed with POSIX signals"}
+
+
+def refusal(call, *args, **named):
+    """The message of a call that is refused, in one line."""
+    with pytest.raises(cl.CounterleafError) as caught:
+        call(*args, **named)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def check_mistakes(call, frames, kind):
+    """Mistakes are reported before anything runs; ``frames`` are that of the case, one without age, and one with a cost."""
+    explainer, rows, _ = engine_case("pipeline")
+    frame, without_age, with_cost = frames
+    assert "maybe" in refusal(call, frame, explainer, target="maybe")
+    assert refusal(call, without_age, explainer).startswith("the frame lacks the columns ['age']")
+    assert "keep names the column 'idd'; the frame has" in refusal(call, frame, explainer, keep=["idd"])
+    clash = "the frame and the answers both have the column 'cost'; rename it, or list"
+    assert refusal(call, with_cost, explainer).startswith(clash)
+    assert f"the rows are a pandas.DataFrame; expected {kind}" in refusal(call, rows, explainer)

@@ -12,7 +12,7 @@ from support.seeds import seeds
 import counterleaf as cl
 from counterleaf.model.cuts import cuts
 from counterleaf.model.outputs import Outputs
-from counterleaf.table.encoding import encode_table
+from counterleaf.table.schema import encode_table
 
 NUMBERS = ["age", "pay", "hours"]
 JOBS = ["cook", "clerk", "nurse", "smith"]

@@ -9,7 +9,7 @@ import pytest
 from support.mixed_table import MIXED
 
 import counterleaf as cl
-from counterleaf.table.encoding import encode_table
+from counterleaf.table.schema import encode_table
 
 AB = cl.Schema([cl.Numeric("a"), cl.Numeric("b")])
 

@@ -1,8 +1,5 @@
 """One set of functions for pandas frames, polars frames and arrays."""
 
-import ast
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -111,19 +108,6 @@ def test_names_of_rows_and_columns():
 def test_tables_without_columns_get_one_clear_line(data, reason):
     with pytest.raises(cl.CounterleafError, match=reason):
         frames.columns(data)
-
-
-def test_the_solver_does_not_import_pandas_or_polars():
-    """Packages from ``model`` to ``batch``, and the explainer, use the functions of ``table``."""
-    root = Path(cl.__file__).parent
-    packages = ("model", "question", "proof", "core", "search", "answer", "batch", "learn")
-    found = []
-    for path in [*root.glob("*.py"), *(path for package in packages for path in (root / package).rglob("*.py"))]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            found += [f"{path.name}: {name}" for name in names if name.split(".")[0] in ("pandas", "polars")]
-    assert found == []
 
 
 def test_rows_are_narrowed_to_the_floats_that_hold_them():

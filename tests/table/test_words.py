@@ -11,8 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
 from counterleaf.errors import CounterleafError
-from counterleaf.table.words.fields import with_name, with_words, words_of
-from counterleaf.table.words.values import date_of, grouped, label_of, shown
+from counterleaf.table.words import date_of, grouped, label_of, shown, with_name, with_words, words_of
 
 HOSTILE = '<script>alert("1")</script> & =1+1'
 MAKERS = {

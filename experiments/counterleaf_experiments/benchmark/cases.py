@@ -12,7 +12,7 @@ import numpy as np
 
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
-from counterleaf.question.constraints.functions import freeze
+from counterleaf.question.constraints.bounds import freeze
 from counterleaf.question.costs.terms import L1, L2
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema

@@ -12,9 +12,8 @@ from sklearn.datasets import load_digits
 
 from counterleaf import datasets
 from counterleaf.datasets import Dataset
-from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Numeric
-from counterleaf.table.schema import Schema
+from counterleaf.table.schema import Schema, encode_table
 from counterleaf.types import Array
 
 MNIST = "mnist"

@@ -19,7 +19,7 @@ from counterleaf.explainer import Explainer
 from counterleaf.learn.classifier import TAOClassifier
 from counterleaf.plot.canvas import style
 from counterleaf.plot.image import diverging
-from counterleaf.question.constraints.functions import only_decrease, only_increase
+from counterleaf.question.constraints.bounds import only_decrease, only_increase
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.costs.terms import L1, L2, Quadratic
 from counterleaf.types import Array

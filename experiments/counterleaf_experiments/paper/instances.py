@@ -13,7 +13,7 @@ import pandas as pd
 from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
-from counterleaf.question.constraints.functions import freeze
+from counterleaf.question.constraints.bounds import freeze
 from counterleaf.question.costs.terms import L1, L2
 from counterleaf.types import Array
 from counterleaf_experiments.baselines import FeatureTweaking, NearestRow

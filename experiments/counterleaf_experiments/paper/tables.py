@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from counterleaf.datasets import load_adult
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
-from counterleaf.question.constraints.functions import freeze
+from counterleaf.question.constraints.bounds import freeze
 from counterleaf.question.costs.terms import L2
 from counterleaf_experiments.paper import published
 from counterleaf_experiments.paper.data import PaperData

@@ -16,14 +16,11 @@ from counterleaf.core.stopping import has_ended
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
 from counterleaf.proof.certificate import Status
-from counterleaf.question.constraints.boxes import Boxes
-from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.kinds import Boxed, Constraint
 from counterleaf.question.posing import GUARDS, Basis
 from counterleaf.question.query import Query, wanted
 from counterleaf.search.conflict import smallest_conflict
-from counterleaf.search.prepared import Source
-from counterleaf.search.rounds import Solved, solve
-from counterleaf.search.targets import Targets
+from counterleaf.search.targets import Solved, Source, Targets
 from counterleaf.strict_json import plain
 from counterleaf.table.frames import copy_of
 
@@ -66,11 +63,13 @@ class Answering:
         self, row: Any, source: Source, query: Query, last: Any, keep: bool, explain_conflict: bool = True
     ) -> tuple[Explanation, Any]:
         """Return the explanation, and the core's answer; ``last`` is that with a smaller margin, from which it continues."""
-        until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
-        certificate, decision = self._solve(source, query, until, keep, last)
-        unlimited = query.time_limit is None and query.max_nodes is None
+        until = query.until
+        certificate, decision = self._targets.solve(source, query, until, keep=keep, earlier=last)
+        unlimited = query.question.time_limit is None and query.question.max_nodes is None
         if last is not None and certificate.status is Status.LIMIT and unlimited:
-            certificate, decision = self._solve(source, query, until, keep, None)  # the warm start, not a limit, stopped it
+            certificate, decision = self._targets.solve(
+                source, query, until, keep=keep
+            )  # the warm start, not a limit, stopped it
         is_empty = certificate.status is Status.INFEASIBLE and explain_conflict
         conflict = self._conflict(source, query, until) if is_empty else ()
         solved = self._confirmed(row, source, query, until, (certificate, decision))
@@ -82,7 +81,7 @@ class Answering:
         for guard in GUARDS if self._targets.may_round(solved[1]) else ():
             if all(solved[1].confirms(solved[0].findings.points, predicted[1])) or time.perf_counter() >= until:
                 break
-            again = self._solve(source, query, until, False, None, guard)
+            again = self._targets.solve(source, query, until, guard=guard)
             if len(again[0].findings.leaves):
                 solved, predicted = again, self._predicted(row, source, again)
         return solved, predicted
@@ -99,10 +98,6 @@ class Answering:
         own = said[0] if output < 0 else self._adapter.predictions(points[:1], [row])[0]
         return rows, said[1:], said_or(own, label)
 
-    def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0) -> Solved:
-        """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
-        return solve(self._targets, source, query, until, keep=keep, earlier=earlier, guard=guard)
-
     def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
         """Return a smallest set of the query's constraints that no row satisfies."""
 
@@ -112,15 +107,21 @@ class Answering:
             try:
                 if has_ended(until):
                     return True
-                found = self._solve(source, part, until, False, None)[0]
+                found = self._targets.solve(source, part, until)[0]
             except CounterleafError:
                 return True
             if found.status is Status.INFEASIBLE:
                 return False
-            return boxes.holding(found.findings.points[0]) if len(found.findings.points) else True
+            if not len(found.findings.points):
+                return True
+            row = found.findings.points[0]
+            return {k for k, box in boxes.items() if all(low <= row[d] <= high for d, low, high in box)}
 
-        boxes = Boxes.of(query.constraints, self.schema, source.vector)
-
+        boxes = {
+            k: [(d, np.ravel(low)[0], np.ravel(high)[0]) for d, low, high in one.box(self.schema, source.vector[None])]
+            for k, one in enumerate(query.constraints)
+            if isinstance(one, Boxed)
+        }
         return smallest_conflict(query.constraints, is_feasible)
 
     def _explanation(
@@ -145,7 +146,7 @@ class Answering:
             lower_bound=found.lower_bound,
             source=row,
             source_label=label,
-            target=wanted(query.target, decision),
+            target=wanted(query.question.target, decision),
             schema=self.schema,
             certificate=certificate,
             decision=decision,

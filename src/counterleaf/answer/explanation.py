@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
@@ -223,9 +223,6 @@ class Explanation(Sequence[Counterfactual]):
     def __len__(self) -> int:
         return len(self.certificate.findings.leaves)
 
-    def __iter__(self) -> Iterator[Counterfactual]:
-        return iter(self.counterfactuals)
-
     def __repr__(self) -> str:
         best = f", cost {self[0].cost:.4g}, {self[0].label} instead of {self.source_label}" if len(self) else ""
         return f"<Explanation: {self.status}, {len(self)} {'row' if len(self) == 1 else 'rows'}{best}>"
@@ -312,11 +309,6 @@ class Explanation(Sequence[Counterfactual]):
         -------
         str
             The JSON text.
-
-        Raises
-        ------
-        CounterleafError
-            If a class or a value of the source cannot be written as JSON.
         """
         from counterleaf.storage import explanations  # a later package
 
@@ -337,11 +329,6 @@ class Explanation(Sequence[Counterfactual]):
         -------
         Explanation
             The same explanation.
-
-        Raises
-        ------
-        CounterleafError
-            If the text is anything else.
         """
         from counterleaf.storage import explanations  # a later package
 
@@ -377,11 +364,6 @@ class Explanation(Sequence[Counterfactual]):
         -------
         Explanation
             The same explanation, see ``from_json``.
-
-        Raises
-        ------
-        CounterleafError
-            If the file holds anything else.
 
         Examples
         --------

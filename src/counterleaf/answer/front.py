@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer.explanation import Counterfactual, Explanation
-from counterleaf.answer.text import Terms, apart, text, written
+from counterleaf.answer.text import Terms, apart, html_row, laid_out, text, written
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import GAP, Status
-from counterleaf.question.constraints.functions import max_changes
 from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import max_changes
 from counterleaf.table.frames import make_frame, records, take
-from counterleaf.table.words.values import label_of
+from counterleaf.table.words import label_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST = 100  # characters for the changes in a line of the table
+_HEAD = ["changes", "cost", "what changes"]
 _ADDED = ("n_changed", "status")  # the first columns of to_frame
-_CELL = "padding: 0.2em 0.7em; border-bottom: 1px solid rgba(128, 128, 128, 0.3); text-align: "
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -91,9 +91,6 @@ class Front(Sequence[Counterfactual]):
     def __len__(self) -> int:
         return len(self.explanations)
 
-    def __iter__(self) -> Iterator[Counterfactual]:
-        return (one[0] for one in self.explanations)
-
     def __repr__(self) -> str:
         points = ", ".join(f"{one.cost:.4g} with {len(one.changes)}" for one in self)
         return f"<Front: {self.status}{', cost ' * bool(points)}{points}>"
@@ -117,12 +114,12 @@ class Front(Sequence[Counterfactual]):
         terms = Terms() if terms is None else terms
         if not len(self):
             return text(self.searches[-1], terms)
-        return "\n".join([*_laid_out(["changes", "cost", "what changes"], _lines(self)), "", _proved(self, terms)])
+        return "\n".join([*laid_out([_HEAD, *_lines(self)], 2), "", _proved(self, terms)])
 
     def _repr_html_(self) -> str:
         if not len(self):
             return self.searches[-1]._repr_html_()
-        rows = [_row("th", ["changes", "cost", "what changes"]), *(_row("td", line) for line in _lines(self))]
+        rows = [html_row("th", _HEAD, 2), *(html_row("td", line, 2) for line in _lines(self))]
         table = f'<table style="border-collapse: collapse">{"".join(rows)}</table>'
         return f'<div>{table}<p style="opacity: 0.75">{escape(_proved(self, Terms()))}</p></div>'
 
@@ -133,11 +130,6 @@ class Front(Sequence[Counterfactual]):
         -------
         DataFrame
             The columns are n_changed, status, and those of ``Explanation.to_frame``.
-
-        Raises
-        ------
-        CounterleafError
-            If a feature has the name of one of the other columns.
         """
         return make_frame(_frame_rows(self))
 
@@ -148,11 +140,6 @@ class Front(Sequence[Counterfactual]):
         -------
         Figure
             The figure, which is not registered with pyplot.
-
-        Raises
-        ------
-        CounterleafError
-            If the front is empty, or matplotlib is not installed.
         """
         from counterleaf.plot import draw_fronts  # a later package
 
@@ -184,9 +171,6 @@ class FrontPath(Sequence[Front]):
     def __len__(self) -> int:
         return len(self.fronts)
 
-    def __iter__(self) -> Iterator[Front]:
-        return iter(self.fronts)
-
     def check(self) -> bool:
         """Check all proofs of all fronts, see ``Front.check``.
 
@@ -206,8 +190,7 @@ class FrontPath(Sequence[Front]):
         )
         doubt = "Not proved: a search stopped early, so cheaper rows may be missing."
         is_limited = any(front.status is Status.LIMIT for front in self)
-        rows = _laid_out(["margin", "changes", "cost", "what changes"], lines)
-        return "\n".join([*rows, "", doubt if is_limited else proved])
+        return "\n".join([*laid_out([["margin", *_HEAD], *lines], 3), "", doubt if is_limited else proved])
 
     def _repr_html_(self) -> str:
         titled = zip(self.margins, self, strict=True)
@@ -220,11 +203,6 @@ class FrontPath(Sequence[Front]):
         -------
         DataFrame
             The columns are margin and those of ``Front.to_frame``; an empty front has one row with its margin and status.
-
-        Raises
-        ------
-        CounterleafError
-            If a feature has the name of one of the other columns.
         """
         rows: list[dict[str, Any]] = []
         for margin, front in zip(self.margins, self, strict=True):
@@ -239,11 +217,6 @@ class FrontPath(Sequence[Front]):
         -------
         Figure
             The figure, which is not registered with pyplot.
-
-        Raises
-        ------
-        CounterleafError
-            If all fronts are empty, or matplotlib is not installed.
         """
         from counterleaf.plot import draw_fronts  # a later package
 
@@ -296,21 +269,6 @@ def _changes(answer: Explanation) -> str:
     more = len(answer[0].changes) - len(parts)
     shown = " ".join(", ".join(parts + [f"{more} more"] * bool(more)).split()) or "nothing"
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
-
-
-def _laid_out(head: list[str], lines: list[list[str]]) -> list[str]:
-    """Return a table as lines of text; the last column is text, the others are numbers."""
-    widths = [max(len(line[k]) for line in [head, *lines]) for k in range(len(head) - 1)]
-    return [
-        "  ".join([*(cell.rjust(width) for cell, width in zip(line[:-1], widths, strict=True)), line[-1]]).rstrip()
-        for line in [head, *lines]
-    ]
-
-
-def _row(tag: str, line: list[str]) -> str:
-    sides = ["right"] * (len(line) - 1) + ["left"]
-    pairs = zip(line, sides, strict=True)
-    return "".join(["<tr>", *(f'<{tag} style="{_CELL}{side}">{escape(cell)}</{tag}>' for cell, side in pairs), "</tr>"])
 
 
 def _proved(front: Front, terms: Terms) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
@@ -39,9 +39,6 @@ class MarginPath(Sequence[Explanation]):
     def __len__(self) -> int:
         return len(self.explanations)
 
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self.explanations)
-
     def __str__(self) -> str:
         lines = [["margin", "cost", "model says", "changed features"]]
         for margin, answer in zip(self.margins, self, strict=True):
@@ -65,11 +62,6 @@ class MarginPath(Sequence[Explanation]):
         DataFrame
             The columns are margin, status, and those of ``Explanation.to_frame`` for the best answer; they are missing where
             there is none.
-
-        Raises
-        ------
-        CounterleafError
-            If a feature has the name of one of the other columns.
         """
         rows = []
         for margin, answer in zip(self.margins, self, strict=True):
@@ -84,11 +76,6 @@ class MarginPath(Sequence[Explanation]):
         -------
         Figure
             The figure; it is pyplot's current figure if pyplot is in use.
-
-        Raises
-        ------
-        CounterleafError
-            If matplotlib is not installed.
         """
         from counterleaf.plot import draw_margins  # a later package
 

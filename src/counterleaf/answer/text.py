@@ -14,11 +14,12 @@ from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.model.decision import Decision, Range
 from counterleaf.proof.certificate import Status
 from counterleaf.proof.compound import Compound
-from counterleaf.question.constraints.kinds import Among, Support
+from counterleaf.question.constraints.several import Support, support_of
+from counterleaf.question.constraints.tables import Among
 from counterleaf.question.query import Probability, Value, classes_in_words
-from counterleaf.search.ensembles.watching import share_above
-from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
-from counterleaf.table.words.values import label_of, shown
+from counterleaf.search.watching import share_above
+from counterleaf.table.features import Feature, Numeric, Ordinal, is_missing
+from counterleaf.table.words import label_of, shown, word
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
@@ -63,15 +64,17 @@ def text(answer: Explanation, terms: Terms = _PYTHON) -> str:
     page = compose(answer, terms=terms)
     if not page.head:
         return " ".join(filter(None, [page.sentence, page.proof]))
-    table = [page.head, *page.lines, *page.foot]
-    widths = [max(len(line[k]) for line in table) for k in range(len(page.head))]
-    rows = [
-        "  ".join([line[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
-        for line in table
-    ]
+    rows = laid_out([page.head, *page.lines, *page.foot], 0)
     if page.more:
         rows.insert(1 + len(page.lines), page.more)
     return "\n".join([page.sentence, "", *rows, "", page.proof])
+
+
+def laid_out(lines: list[list[str]], left: int) -> list[str]:
+    """Return a table as lines of text; the column ``left`` is text, the others are numbers."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [str.ljust if k == left else str.rjust for k in range(len(widths))]
+    return ["  ".join(side(cell, w) for side, cell, w in zip(sides, line, widths, strict=True)).rstrip() for line in lines]
 
 
 def html(answer: Explanation) -> str:
@@ -79,29 +82,26 @@ def html(answer: Explanation) -> str:
     page = compose(answer)
     out = [f"<p>{escape(page.sentence)}</p>"]
     if page.head:
-        rows = [_row("th", page.head)]
-        rows += [_row("td", line, moves) for line, moves in zip(page.lines, page.moves, strict=True)]
+        rows = [html_row("th", page.head)]
+        rows += [html_row("td", line, moves=moves) for line, moves in zip(page.lines, page.moves, strict=True)]
         if page.more:
             rows.append(f'<tr><td colspan="{len(page.head)}" style="{_LEFT}">{page.more}</td></tr>')
-        rows += [_row("td", line) for line in page.foot]
+        rows += [html_row("td", line) for line in page.foot]
         out.append(f'<table style="border-collapse: collapse">{"".join(rows)}</table>')
     if page.proof:
         out.append(f'<p style="opacity: 0.75">{escape(page.proof)}</p>')
     return f"<div>{''.join(out)}</div>"
 
 
-def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
-    """Return a table row; both arrows and colours show which way a number or a level moves."""
-    cells = [f'<{tag} style="{_LEFT}">{escape(line[0])}</{tag}>']
-    for k, value in enumerate(line[1:]):
-        move = moves[k - 1] if moves and k else 0.0
-        if math.isnan(move):
-            cells.append(f'<{tag} style="{_OTHER}">{escape(value)}</{tag}>')
-        elif move:
-            cells.append(f'<{tag} style="{_UP if move > 0 else _DOWN}">{"▲" if move > 0 else "▼"} {escape(value)}</{tag}>')
-        else:
-            faint = f'<span style="opacity: 0.4">{value}</span>' if value == "=" else escape(value)
-            cells.append(f'<{tag} style="{_CELL}">{faint}</{tag}>')
+def html_row(tag: str, line: list[str], left: int = 0, moves: Sequence[float] = ()) -> str:
+    """Return a table row; the cell ``left`` is text, and arrows and colours show which way a number or a level moves."""
+    cells = []
+    for k, value in enumerate(line):
+        move = moves[k - 2] if moves and k > 1 else 0.0
+        style = _LEFT if k == left else _CELL if not move else _OTHER if math.isnan(move) else _UP if move > 0 else _DOWN
+        text = f'<span style="opacity: 0.4">{value}</span>' if value == "=" and k != left and not move else escape(value)
+        arrow = "" if not move or math.isnan(move) else "▲ " if move > 0 else "▼ "
+        cells.append(f'<{tag} style="{style}">{arrow}{text}</{tag}>')
     return f"<tr>{''.join(cells)}</tr>"
 
 
@@ -232,11 +232,6 @@ def _new_values(answer: Explanation, k: int, places: list[int]) -> dict[int, str
     return {d: plain(row[numbers[d]]) if d in numbers and not is_missing(new[d]) else word(new[d]) for d in places}
 
 
-def word(value: Any) -> str:
-    """Return a category, a level or a truth value on one line."""
-    return MISSING if is_missing(value) else " ".join(str(value).splitlines()) or repr(value)
-
-
 def source_value(feature: Feature, value: Any, new_values: list[str]) -> str:
     """Return a value of the source.
 
@@ -266,19 +261,18 @@ def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
     model = "the model" if best.confirmed else read
     if not best.changes:
         start = "Nothing has to change" if best.confirmed else "The model does not confirm it"
-        return f"{start}: {model} already {_says(answer, 0, 's')}{_margin(answer)}."
+        return f"{start}: {model} already {_says(answer, best, 's')}{_margin(answer)}."
     changes = _series([*parts, f"{_features(more, 'other')} changed as well"] if more else parts)
     start = "If" if _is_least(answer) else "The best change found before the search stopped: if"
     return f"{start} {changes}, {model} would {_instead(answer)}{_margin(answer)}."
 
 
-def _says(answer: Explanation, k: int, ending: str = "") -> str:
-    """Return what the model says of an alternative, as a verb and its object."""
-    one, target = answer[k], answer.target
+def _says(answer: Explanation, one: Counterfactual | None, ending: str = "") -> str:
+    """Return what the model says of an alternative, or of the source, as a verb and its object."""
+    target, label = answer.target, answer.source_label if one is None else one.label
     if isinstance(target, Probability):
-        return f"give{ending} {target.label} a probability of {as_number(one.number or 0.0)}"
-    verb = f"predict{ending}" if isinstance(target, Value) else f"say{ending}"
-    return f"{verb} {said(one.label)}"
+        return f"give{ending} {target.label} a probability of {outcome(answer, one)}"
+    return f"{'predict' if isinstance(target, Value) else 'say'}{ending} {said(label)}"
 
 
 def _instead(answer: Explanation) -> str:
@@ -287,9 +281,9 @@ def _instead(answer: Explanation) -> str:
         return f"still say {best.label}"
     if isinstance(target, tuple):
         other = f" instead of {answer.source_label}" if best.label != answer.source_label else ""
-        return f"{_says(answer, 0)}{other}"
+        return f"{_says(answer, best)}{other}"
     now, before = said(best.number if isinstance(target, Probability) else best.label), said(answer.source_number)
-    return f"still {_says(answer, 0)}" if now == before else f"{_says(answer, 0)} instead of {before}"
+    return f"still {_says(answer, best)}" if now == before else f"{_says(answer, best)} instead of {before}"
 
 
 def _nothing_found(answer: Explanation, terms: Terms) -> str:
@@ -321,7 +315,8 @@ def _nothing_found(answer: Explanation, terms: Terms) -> str:
     if bounds and answer.schema.inferred:
         why += _origin_of_bounds(terms)
     if is_reached(answer):
-        return f"The model already {_says_now(answer)}, but no change within {bounds}your constraints keeps it so. {why}{proof}"
+        says = _says(answer, None, "s")
+        return f"The model already {says}, but no change within {bounds}your constraints keeps it so. {why}{proof}"
     return f"No change within {bounds}your constraints makes the model {wanted}. {why}{proof}"
 
 
@@ -332,13 +327,6 @@ def is_reached(answer: Explanation) -> bool:
         low, high = target.at_least, target.at_most
         return number is not None and (low is None or number >= low) and (high is None or number <= high)
     return target is not None and answer.source_label in target
-
-
-def _says_now(answer: Explanation) -> str:
-    """Return what the model says of the source, as a verb and its object."""
-    if isinstance(answer.target, Probability):
-        return f"gives {answer.target.label} a probability of {as_number(answer.source_number or 0.0)}"
-    return f"{'predicts' if isinstance(answer.target, Value) else 'says'} {said(answer.source_label)}"
 
 
 def aimed(answer: Explanation) -> str:
@@ -466,7 +454,7 @@ def _margin(answer: Explanation) -> str:
 
 def _support(answer: Explanation) -> str:
     """Return to which leaves the proof is limited, if to some."""
-    least = max((one.least for one in answer.constraints if isinstance(one, Support)), default=0)
+    least = support_of(answer.constraints)
     leaf = "a leaf" if answer.decision.model.is_one_tree else "leaves"
     return f" to {leaf} of {least} or more rows of the data" if least else ""
 

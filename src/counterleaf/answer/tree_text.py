@@ -53,11 +53,6 @@ def export_text(
     str
         The lines.
 
-    Raises
-    ------
-    CounterleafError
-        If the model cannot be read or an argument does not fit it.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris

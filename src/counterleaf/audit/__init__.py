@@ -1,1 +1,1 @@
-"""Audits: every row of large tables, in parts that survive interruptions."""
+"""Audits: what the answers for all rows of a table say, in memory (``audit.py``) or in files of any size (``run.py``)."""

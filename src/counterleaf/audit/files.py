@@ -57,10 +57,6 @@ class StorePath:
         """Whether there are objects below it."""
         return bool(self._info().type.name == "Directory")
 
-    def size(self) -> int:
-        """Return the number of bytes."""
-        return int(self._info().size)
-
     def read_bytes(self) -> bytes:
         """Return the content."""
         with self.open() as file:
@@ -119,13 +115,7 @@ AnyPath = Path | StorePath
 
 
 def place(path: Any) -> AnyPath:
-    """Return the path of a text, a path or an address such as ``s3://bucket/rows``.
-
-    Raises
-    ------
-    CounterleafError
-        If it is none, or if the address holds a password.
-    """
+    """Return the path of a text, a path or an address such as ``s3://bucket/rows``."""
     if isinstance(path, StorePath):
         return path
     try:

@@ -7,22 +7,15 @@ from typing import Any
 import numpy as np
 from pyarrow import parquet
 
-from counterleaf.audit.checking.proofs import PROOF_SCHEMA
 from counterleaf.audit.checking.sealed import DamagedError, open_sealed
 from counterleaf.audit.folder import Folder
-from counterleaf.audit.parts import Task
+from counterleaf.audit.parts import PROOF_SCHEMA, Task
 from counterleaf.audit.plan import Part
 from counterleaf.errors import CounterleafError
 
 
 def finished(task: Task, part: Part) -> dict[str, int] | None:
-    """Return the counts of a part that is complete, None if it has to be done, or done again because it is damaged.
-
-    Raises
-    ------
-    CounterleafError
-        If the part belongs to another audit.
-    """
+    """Return the counts of a part that is complete, None if it has to be done, or done again because it is damaged."""
     folder = Folder(task.folder)
     if not folder.part(part.number).exists() or (task.proofs and not folder.proofs(part.number).exists()):
         return None
@@ -39,15 +32,7 @@ def finished(task: Task, part: Part) -> dict[str, int] | None:
 
 
 def open_part(path: Any, part: Part, run: str) -> tuple[parquet.ParquetFile, dict[str, Any]]:
-    """Return a file of a part, intact and of this audit, and what it says about itself.
-
-    Raises
-    ------
-    DamagedError
-        If a byte of it was changed.
-    CounterleafError
-        If it belongs to another audit.
-    """
+    """Return a file of a part, intact and of this audit, and what it says about itself."""
     file, about = open_sealed(path)
     if about.get("run") != run or about.get("part") != part.number:
         raise CounterleafError(f"{path} belongs to another audit; remove it and run the audit again")
@@ -55,13 +40,7 @@ def open_part(path: Any, part: Part, run: str) -> tuple[parquet.ParquetFile, dic
 
 
 def read_part(folder: Folder, part: Part, task: Task) -> Any:
-    """Read the answers of a part, and check that the file is intact and belongs to the audit.
-
-    Raises
-    ------
-    CounterleafError
-        If it is not.
-    """
+    """Read the answers of a part, and check that the file is intact and belongs to the audit."""
     path = folder.part(part.number)
     file, about = open_part(path, part, task.run)
     columns = [(one.name, one.type) for one in file.schema_arrow]
@@ -79,13 +58,7 @@ def read_part(folder: Folder, part: Part, task: Task) -> Any:
 
 
 def read_proofs(folder: Folder, part: Part, run: str) -> dict[int, str]:
-    """Read the proofs of a part by row, and check that the file is intact and belongs to the audit.
-
-    Raises
-    ------
-    CounterleafError
-        If it is not.
-    """
+    """Read the proofs of a part by row, and check that the file is intact and belongs to the audit."""
     path = folder.proofs(part.number)
     if not path.exists():
         raise CounterleafError(f"{folder.path} is not complete: {path} is missing; run the audit again")

@@ -21,13 +21,7 @@ _LOCK = ".lock"
 
 
 class Folder:
-    """The files of one audit.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The folder, which may be an address such as ``s3://bucket/audit``.
-    """
+    """The files of one audit."""
 
     def __init__(self, path: str | os.PathLike[str] | StorePath) -> None:
         self.path: Any = place(path)
@@ -112,13 +106,7 @@ class Folder:
 
 
 def open_folder(path: str | os.PathLike[str] | StorePath) -> Folder:
-    """Return the folder of an audit that exists.
-
-    Raises
-    ------
-    CounterleafError
-        If there is no audit.
-    """
+    """Return the folder of an audit that exists."""
     folder = Folder(path)
     try:
         is_folder = folder.path.is_dir()

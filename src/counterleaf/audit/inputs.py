@@ -58,25 +58,7 @@ def kind_of(path: AnyPath) -> str | None:
 
 
 def find_inputs(patterns: Iterable[str | os.PathLike[str]], without: AnyPath | None = None) -> list[Input]:
-    """Find the files that paths, folders and patterns name, in a fixed order.
-
-    Parameters
-    ----------
-    patterns : iterable of str or path-like
-        Files, folders (all files in them with a known suffix), or patterns such as ``rows/*.parquet``; also in stores.
-    without : Path or StorePath, optional
-        A folder whose files are not inputs, even if a folder or a pattern includes them.
-
-    Returns
-    -------
-    list of Input
-        The files, in the order of the patterns and within a pattern by name; none appears twice.
-
-    Raises
-    ------
-    CounterleafError
-        If a pattern matches no file, or a file has an unknown suffix, is empty, or has another format than the first.
-    """
+    """Find the files that paths, folders and patterns name, each once, in their order and by name; none in ``without``."""
     paths: dict[str, AnyPath] = {}
     for pattern in patterns:
         for path in _matches(os.fspath(pattern), without):

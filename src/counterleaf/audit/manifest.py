@@ -38,39 +38,21 @@ class Settings:
 
 @dataclass(frozen=True)
 class Manifest:
-    """An audit as its manifest describes it.
+    """An audit as its manifest describes it."""
 
-    Parameters
-    ----------
-    question : dict
-        The question as JSON, see ``Question.to_json``.
-    sentences : tuple of str
-        The question in words.
-    model : str
-        The hash of the explainer's JSON.
-    plan : Plan
-        The inputs and their parts.
-    settings : Settings
-        What is written in addition.
-    created : str
-        The date and time of the first start.
-    versions : dict
-        The versions of the libraries at that time.
-    """
-
-    question: dict[str, Any]
-    sentences: tuple[str, ...]
-    model: str
+    question: Question
+    words: tuple[str, ...]  # the question, with the cost of the explainer if it has none
+    model: str  # the hash of the explainer's JSON
     plan: Plan
     settings: Settings
-    created: str
-    versions: dict[str, str]
+    created: str  # date and time of the first start
+    versions: dict[str, str]  # of the libraries at that time
 
     @functools.cached_property
     def run(self) -> str:
         """The hash of all that the answers depend on."""
         content = {
-            "question": self.question,
+            "question": _json(self.question),
             "model": self.model,
             "inputs": [{**one, "path": None} for one in _inputs_out(self.plan)],
             "part_rows": self.plan.part_rows,
@@ -82,10 +64,11 @@ class Manifest:
     @property
     def arguments(self) -> dict[str, Any]:
         """The question as an argument of ``Explainer.arrow``."""
-        return {"question": Question.from_json(json.dumps(self.question))}
+        return {"question": self.question}
 
     def difference(self, other: Manifest) -> str:
         """Return what the answers depend on and differs between two audits, "" if nothing does."""
+        mine, others = ([(one.bytes, one.fingerprint) for one in plan.inputs] for plan in (self.plan, other.plan))
         pairs = {
             "another model": (self.model, other.model),
             "another question": (self.question, other.question),
@@ -93,13 +76,13 @@ class Manifest:
             "other columns to keep": (self.settings.keep, other.settings.keep),
             "another choice of --words": (self.settings.words, other.settings.words),
             "another choice of --proofs": (self.settings.proofs, other.settings.proofs),
-            "other input files": (_contents(self.plan), _contents(other.plan)),
+            "other input files": (mine, others),
         }
         return next((what for what, (one, two) in pairs.items() if one != two), "")
 
 
-def _contents(plan: Plan) -> list[tuple[int, str]]:
-    return [(one.bytes, one.fingerprint) for one in plan.inputs]
+def _json(question: Question) -> Any:
+    return json.loads(question.to_json())
 
 
 def describe(explainer: Explainer, model: str, question: Question, plan: Plan, settings: Settings) -> Manifest:
@@ -107,7 +90,7 @@ def describe(explainer: Explainer, model: str, question: Question, plan: Plan, s
     versions = {"counterleaf": __version__, "python": platform.python_version()}
     versions |= {name: metadata.version(name) for name in ("numpy", "pyarrow")}
     return Manifest(
-        json.loads(question.to_json()),
+        question,
         question.words(explainer.default_cost),
         digest(model),
         plan,
@@ -131,8 +114,8 @@ def write_manifest(folder: Folder, manifest: Manifest, model: str) -> None:
         "run": manifest.run,
         "created": manifest.created,
         "versions": manifest.versions,
-        "question": manifest.question,
-        "words": list(manifest.sentences),
+        "question": _json(manifest.question),
+        "words": list(manifest.words),
         "model": {"file": folder.model.name, "sha256": manifest.model},
         "settings": asdict(manifest.settings),
         "rows": plan.rows,
@@ -160,37 +143,13 @@ def _inputs_out(plan: Plan) -> list[dict[str, Any]]:
     for part in plan.parts:
         spans[part.file].append([getattr(part.span, name) for name in _SPAN])
     return [
-        {
-            "path": source.path,
-            "kind": source.kind,
-            "bytes": source.bytes,
-            "fingerprint": source.fingerprint,
-            "rows": sum(span[1] for span in parts),
-            "form": {"columns": list(form.columns), "separator": form.separator, "decimal": form.decimal},
-            "parts": parts,
-        }
+        {**asdict(source), "rows": sum(span[1] for span in parts), "form": asdict(form), "parts": parts}
         for source, form, parts in zip(plan.inputs, plan.forms, spans, strict=True)
     ]
 
 
 def read_manifest(folder: Folder | Any) -> Manifest:
-    """Read the manifest of a folder, which may hold anything.
-
-    Parameters
-    ----------
-    folder : Folder, str or path-like
-        The folder of an audit.
-
-    Returns
-    -------
-    Manifest
-        The audit.
-
-    Raises
-    ------
-    CounterleafError
-        If there is no manifest, or it is damaged or was changed.
-    """
+    """Read the manifest of a folder, which may hold anything."""
     folder = folder if isinstance(folder, Folder) else open_folder(folder)
     path = folder.manifest
     with open_file(path) as file:
@@ -209,7 +168,6 @@ def read_manifest(folder: Folder | Any) -> Manifest:
         manifest = _manifest_in(content)
         intact = manifest.run == content["run"] and manifest.plan.rows == content["rows"]
         intact = intact and _seal(content) == content["sha256"]
-        manifest.arguments  # noqa: B018  # raises if the question cannot be read
     except CounterleafError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
@@ -232,7 +190,7 @@ def _manifest_in(content: dict[str, Any]) -> Manifest:
             parts.append(Part(len(parts), k, Span(*map(_whole, span))))
     settings = content["settings"]
     return Manifest(
-        dict(content["question"]),
+        Question.from_json(json.dumps(dict(content["question"]))),
         tuple(map(str, content["words"])),
         str(content["model"]["sha256"]),
         Plan(tuple(inputs), tuple(forms), tuple(parts), _whole(content["part_rows"])),
@@ -249,13 +207,7 @@ def _whole(value: Any) -> int:
 
 
 def read_explainer(folder: Folder, manifest: Manifest) -> Explainer:
-    """Read the explainer of an audit, checked against the manifest.
-
-    Raises
-    ------
-    CounterleafError
-        If it is not the one that the manifest names.
-    """
+    """Read the explainer of an audit, checked against the manifest."""
     try:
         text = folder.model.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:

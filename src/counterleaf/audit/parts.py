@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from counterleaf.audit.checking.proofs import PROOF_SCHEMA, explain_rows, proofs_of
+from counterleaf.answer.explanation import Explanation
 from counterleaf.audit.checking.sealed import write_sealed, written_schema
 from counterleaf.audit.folder import Folder
 from counterleaf.audit.inputs import Input
@@ -19,8 +19,10 @@ from counterleaf.audit.plan import PLACE, Part, Unit
 from counterleaf.audit.reading.source import Content, Form, batches, read
 from counterleaf.batch.arrow.step import ArrowStep
 from counterleaf.core.stopping import StoppedError
+from counterleaf.errors import CounterleafError
 from counterleaf.question.query import Value
 from counterleaf.table.arrow.output import with_problems
+from counterleaf.table.arrow.rows import records_of
 from counterleaf.table.features import Feature
 
 COUNTS = ("rows", "already", "can", "cannot", "open", "invalid", "answers", "unconfirmed", "outside")
@@ -40,44 +42,18 @@ class PartRecord:
 
 @dataclass(frozen=True)
 class Task:
-    """All that a worker needs to do any part of an audit; it can be pickled.
-
-    Parameters
-    ----------
-    folder : str
-        The folder of the audit.
-    run : str
-        The hash of the run.
-    step : ArrowStep
-        The question.
-    inputs : tuple of Input
-        The files.
-    forms : tuple of Form
-        Their columns.
-    proofs : bool
-        Whether the proofs are kept.
-    kept : tuple of str
-        The columns that the parts keep and the question does not, since their types are in inputs that are not at hand.
-    """
+    """All that a worker needs to do any part of an audit; it can be pickled."""
 
     folder: str
     run: str
     step: ArrowStep
     inputs: tuple[Input, ...]
     forms: tuple[Form, ...]
-    proofs: bool = False
-    kept: tuple[str, ...] = ()
+    proofs: bool = False  # whether they are kept
+    kept: tuple[str, ...] = ()  # columns of the parts that the step lacks: their types are in inputs that are not at hand
 
     def do(self, unit: Unit, stopped: Callable[[], bool] = lambda: False) -> Iterator[PartRecord]:
-        """Do the parts of a unit, and yield a record for each once its file is complete.
-
-        Parameters
-        ----------
-        unit : Unit
-            The parts.
-        stopped : callable, optional
-            Whether the work is no longer needed.
-        """
+        """Do the parts of a unit, and yield a record for each once its file is complete."""
         begun = time.perf_counter()
         for part, content in self.contents(unit):
             record = self.finish(part, content, stopped)
@@ -85,35 +61,14 @@ class Task:
             yield replace(record, seconds=begun - before)
 
     def contents(self, unit: Unit) -> Iterator[tuple[Part, Content]]:
-        """Yield the parts of a unit with their rows as they are read.
-
-        Parameters
-        ----------
-        unit : Unit
-            The parts.
-        """
+        """Yield the parts of a unit with their rows as they are read."""
         for parts in unit.runs(self.inputs):
             source, by_row = self.inputs[parts[0].file], {part.span.row: part for part in parts}
             for span, content in read(source, [part.span for part in parts], list(self.wanted)):
                 yield by_row[span.row], content
 
     def finish(self, part: Part, content: Content, stopped: Callable[[], bool] = lambda: False) -> PartRecord:
-        """Find the answers for the rows of a part and write them.
-
-        Parameters
-        ----------
-        part : Part
-            The part.
-        content : object
-            Its rows, from ``contents``.
-        stopped : callable, optional
-            Whether the work is no longer needed; it is called after each batch of rows.
-
-        Raises
-        ------
-        StoppedError
-            If it is not.
-        """
+        """Find the answers for the rows of a part and write them; ``stopped`` is asked after each batch, and ends the work."""
         answers, proofs, row = [], [], part.span.row
         for batch, problems in batches(self.inputs[part.file], self.forms[part.file], part.span, content, self.wanted):
             texts: dict[int, str] = {}
@@ -134,17 +89,7 @@ class Task:
         return record
 
     def answered(self, batch: Any, problems: dict[int, str], explained: Iterable[Any] | None = None) -> Any:
-        """Return the answers for some rows: all columns of a part but their place.
-
-        Parameters
-        ----------
-        batch : pyarrow.RecordBatch
-            The rows.
-        problems : dict
-            The reasons for those that cannot be read, by position.
-        explained : iterable, optional
-            Their explanations, see ``ArrowStep.write``; by default they are explained now.
-        """
+        """Return all columns of a part but their place, for some rows; ``explained`` spares the searches."""
         found = self.step(batch) if explained is None else self.step.write(batch, explained)
         return with_problems(found, problems, len(self.step.schema) - len(self.step.answers)) if problems else found
 
@@ -175,17 +120,9 @@ class Task:
     def count(self, table: Any) -> dict[str, int]:
         """Return how many answers of a part are of each kind.
 
-        Parameters
-        ----------
-        table : pyarrow.Table
-            The answers.
-
-        Returns
-        -------
-        dict
-            ``already``: rows that have the target; ``can`` and ``cannot`` reach it, both proved; ``open``: the search stopped
-            before it had a proof; ``invalid`` rows; ``answers``, and those ``unconfirmed`` by the model; ``outside``: rows that
-            have the target, and that the constraints, the margin or a gain would change.
+        ``already``: rows that have the target; ``can`` and ``cannot`` reach it, both proved; ``open``: the search stopped
+        before it had a proof; ``invalid`` rows; ``answers``, and those ``unconfirmed`` by the model; ``outside``: rows that
+        have the target, and that the constraints, the margin or a gain would change.
         """
         from pyarrow import compute
 
@@ -229,3 +166,34 @@ class Task:
 
 def _same(value: int, n: int) -> pa.Array:
     return pa.array(np.full(n, value, np.int32))
+
+
+PROOF_SCHEMA = pa.schema([("file", pa.int32()), ("row", pa.int64()), ("proof", pa.string())])
+
+
+def explain_rows(
+    step: ArrowStep, rows: pa.RecordBatch, texts: dict[int, str] | None = None
+) -> Iterator[Explanation | CounterleafError]:
+    """Yield the explanation of each row, or the reason why there is none."""
+    for k, row in enumerate(records_of(rows, step.explainer.schema, list(range(rows.num_rows)))):
+        try:
+            found = step.explain(row)
+            if texts is not None:
+                texts[k] = found.to_json()
+            yield found
+        except CounterleafError as error:
+            yield error
+
+
+def proofs_of(
+    step: ArrowStep, rows: pa.RecordBatch, answers: pa.RecordBatch, texts: dict[int, str], place: tuple[int, int]
+) -> pa.RecordBatch:
+    """Return the proofs of the answers for some rows; invalid rows have none."""
+    file, first = place
+    status = answers.column("status").to_pylist()
+    lines = [k for k, one in enumerate(status) if one != "invalid"]
+    if not texts:
+        found = records_of(rows, step.explainer.schema, lines)
+        texts = {k: step.explain(row).to_json() for k, row in zip(lines, found, strict=True)}
+    places = [pa.array([file] * len(lines), pa.int32()), pa.array([first + k for k in lines], pa.int64())]
+    return pa.RecordBatch.from_arrays([*places, pa.array([texts[k] for k in lines], pa.string())], schema=PROOF_SCHEMA)

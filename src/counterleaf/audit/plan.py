@@ -68,10 +68,6 @@ class Plan:
         """The number of rows of all inputs."""
         return sum(part.span.rows for part in self.parts)
 
-    def rows_of(self, file: int) -> int:
-        """Return the number of rows of one input."""
-        return sum(part.span.rows for part in self.parts if part.file == file)
-
     def units(self, missing: Collection[int], together: int = 1) -> Iterator[Unit]:
         """Yield the missing parts: each alone, up to ``together`` of the same row groups, or all of a compressed file."""
         waiting: list[Part] = []
@@ -97,13 +93,7 @@ class Plan:
 
 
 def make_plan(inputs: Sequence[Input], schema: Schema, part_rows: int, keep: Sequence[str]) -> Plan:
-    """Read the columns of the inputs, check them, and divide the rows into parts.
-
-    Raises
-    ------
-    CounterleafError
-        If a file lacks a column, or there are no rows.
-    """
+    """Read the columns of the inputs, check them, and divide the rows into parts."""
     features = {feature.name: feature for feature in schema}
     forms: list[Form] = []
     parts: list[Part] = []
@@ -125,13 +115,7 @@ def make_plan(inputs: Sequence[Input], schema: Schema, part_rows: int, keep: Seq
 def kept_columns(
     inputs: Sequence[Input], forms: Sequence[Form], schema: Schema, keep: Sequence[str] | None
 ) -> pa.Schema | None:
-    """Return the columns to pass on with their types, which must be the same in all files.
-
-    Raises
-    ------
-    CounterleafError
-        If the types of a column differ, or it is named like a column of the answers.
-    """
+    """Return the columns to pass on with their types, which must be the same in all files."""
     if not keep:
         return None
     features: Mapping[str, Feature] = {feature.name: feature for feature in schema}

@@ -6,22 +6,22 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from counterleaf.audit.checking.sample import SampleResult, check_sample, read_sample, write_sample
 from counterleaf.audit.engines.dask import dask
 from counterleaf.audit.engines.local import local
-from counterleaf.audit.engines.queue import Queue
 from counterleaf.audit.engines.ray import ray
 from counterleaf.audit.engines.spark import spark
+from counterleaf.audit.engines.work import Queue
 from counterleaf.audit.files import is_within, place
 from counterleaf.audit.finished import finished, read_part
 from counterleaf.audit.folder import Folder
 from counterleaf.audit.inputs import Input, find_inputs
 from counterleaf.audit.manifest import Manifest, Settings, describe, read_manifest, write_manifest
-from counterleaf.audit.parts import COUNTS, PartRecord, Task
+from counterleaf.audit.parts import COUNTS, Task
 from counterleaf.audit.plan import TOGETHER, Plan, kept_columns, make_plan
 from counterleaf.batch.batch import workers
 from counterleaf.errors import CounterleafError, check_whole_number, flat
@@ -35,53 +35,25 @@ ENGINES = ("local", *CLUSTERS)
 
 @dataclass(frozen=True, slots=True)
 class AuditSummary:
-    """The result of a run.
+    """The result of a run."""
 
-    Parameters
-    ----------
-    counts : dict
-        The number of rows of each kind, see ``parts.count``.
-    done_before : int
-        The number of rows that an earlier run has answered.
-    seconds, checking : float
-        The time for the other rows, and for the check of the sample.
-    sample : SampleResult or None
-        The check of the sample, None if all proofs are kept.
-    checked_before : bool
-        Whether an earlier run has checked it.
-    problem : str
-        Why the first row is invalid, if all are.
-    """
-
-    counts: dict[str, int]
-    done_before: int
-    seconds: float
-    checking: float
-    sample: SampleResult | None
-    checked_before: bool = False
-    problem: str = ""
+    counts: dict[str, int]  # rows of each kind, see ``Task.count``
+    done_before: int  # rows that an earlier run has answered
+    seconds: float  # for the other rows
+    checking: float  # seconds for the check of the sample
+    sample: SampleResult | None  # None if all proofs are kept
+    checked_before: bool = False  # whether an earlier run has checked the sample
+    problem: str = ""  # why the first row is invalid, if all are
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How an audit runs, which does not change its answers.
-
-    Parameters
-    ----------
-    engine : str
-        The name of the engine.
-    jobs : int
-        The number of workers on this machine; -1 for every core.
-    address : str or None
-        The cluster of another engine; by default it runs on this machine.
-    advance : callable
-        Called with the number of rows of the whole audit, and of those that are done.
-    """
+    """How an audit runs, which does not change its answers."""
 
     engine: str = "local"
-    jobs: int = -1
-    address: str | None = None
-    advance: Callable[[int, int], None] = lambda total, done: None
+    jobs: int = -1  # workers on this machine; -1 for every core
+    address: str | None = None  # the cluster of another engine; by default it runs on this machine
+    advance: Callable[[int, int], None] = lambda total, done: None  # gets the rows of the audit, and those that are done
 
 
 def run_audit(
@@ -96,34 +68,9 @@ def run_audit(
 ) -> AuditSummary:
     """Answer a question about all rows of some files, and write the answers to a folder.
 
-    If the folder holds a part of the same audit, only the rest is done.
-
-    Parameters
-    ----------
-    explainer : Explainer
-        The model and its features.
-    patterns : iterable of str or path-like
-        Files, folders or patterns.
-    out : str or path-like
-        The folder, or an address such as ``s3://bucket/audit``.
-    question : Question or mapping
-        The question, or its parts.
-    part_rows : int, optional
-        The number of rows of a part.
-    settings : Settings, optional
-        What is written in addition to the answers.
-    options : RunOptions, optional
-        How the audit runs.
-
-    Returns
-    -------
-    AuditSummary
-        The counts.
-
-    Raises
-    ------
-    CounterleafError
-        If an argument, a file or the folder does not fit.
+    ``patterns`` name files, folders or patterns such as ``rows/*.parquet``; ``out`` is a folder, or an address such as
+    ``s3://bucket/audit``. If it holds a part of the same audit, only the rest is done. ``part_rows`` is the number of rows of a
+    part; ``settings`` say what is written in addition to the answers, and ``options`` how the audit runs.
     """
     settings, options = settings or Settings(), options or RunOptions()
     question = question if isinstance(question, Question) else Question(**question)
@@ -139,17 +86,22 @@ def run_audit(
     explainer = Explainer.from_json(model)  # so that every run, engine and check has the same model
     batched = explainer.arrow(question).is_batched  # also finds mistakes before files are read
     inputs = find_inputs(patterns, folder.path)
-    _check_apart(inputs, folder)
+    for source in inputs:  # the next run would read the answers
+        if is_within(place(source.path), folder.path):
+            raise CounterleafError(f"{source.path} is in the folder of the audit; pass another --out")
     folder.create()
     with contextlib.ExitStack() as refused, folder.locked():
         if fresh:
             refused.callback(folder.discard)  # if the files do not fit
         earlier = read_manifest(folder) if folder.manifest.exists() else None
         usual = PART_ROWS if batched and not settings.proofs else SLOW_PART_ROWS
-        plan = _plan(explainer, inputs, earlier, (part_rows, usual), settings)
-        manifest = describe(explainer, model, question, plan, _named(settings, plan))
+        rows = part_rows or (usual if earlier is None else earlier.plan.part_rows)
+        plan = _plan(explainer, inputs, earlier, rows, settings)
+        if settings.keep == ("all",) and "all" not in plan.forms[0].columns:
+            settings = replace(settings, keep=plan.forms[0].columns)
+        manifest = describe(explainer, model, question, plan, settings)
         _check_earlier(folder, earlier, manifest)
-        keep = kept_columns(plan.inputs, plan.forms, explainer.schema, manifest.settings.keep)
+        keep = kept_columns(plan.inputs, plan.forms, explainer.schema, settings.keep)
         step = explainer.arrow(question, keep=keep, words=settings.words)
         folder.clean()
         refused.pop_all()
@@ -158,27 +110,9 @@ def run_audit(
         return _run(task, folder, manifest, options, jobs)
 
 
-def _named(settings: Settings, plan: Plan) -> Settings:
-    """Return settings in which ``all`` columns are named."""
-    if settings.keep != ("all",) or "all" in plan.forms[0].columns:
-        return settings
-    return Settings(plan.forms[0].columns, settings.words, settings.proofs)
-
-
-def _check_apart(inputs: list[Input], folder: Folder) -> None:
-    """Refuse to write into a folder that is searched for inputs: the next run would read the answers."""
-    for source in inputs:
-        if is_within(place(source.path), folder.path):
-            raise CounterleafError(f"{source.path} is in the folder of the audit; pass another --out")
-
-
-def _plan(
-    explainer: Explainer, inputs: list[Input], earlier: Manifest | None, sizes: tuple[int | None, int], settings: Settings
-) -> Plan:
-    """Return the plan of the earlier run if it is about the same files, else a new one; ``sizes``: passed, and usual."""
-    rows = sizes[0] or sizes[1]
+def _plan(explainer: Explainer, inputs: list[Input], earlier: Manifest | None, rows: int, settings: Settings) -> Plan:
+    """Return the plan of the earlier run if it is about the same files and parts, else a new one."""
     if earlier is not None:
-        rows = sizes[0] or earlier.plan.part_rows
         old = {one.path: one for one in earlier.plan.inputs}
         for one in inputs:
             old.get(one.path, one).check_same(one)
@@ -195,7 +129,7 @@ def _check_earlier(folder: Folder, earlier: Manifest | None, manifest: Manifest)
         return
     what = earlier.difference(manifest)
     if what or earlier.run != manifest.run:
-        which = f" ({flat('; '.join(earlier.sentences))})" if what == "another question" else ""
+        which = f" ({flat('; '.join(earlier.words))})" if what == "another question" else ""
         raise CounterleafError(f"{folder.path} holds an audit of {what or 'another version'}{which}; pass another --out")
     folder.check_known({part.number for part in manifest.plan.parts}, ", or pass another --out")
 
@@ -208,23 +142,6 @@ def _store(folder: Folder, earlier: Manifest | None, manifest: Manifest, model: 
         if intact and earlier.plan.inputs == manifest.plan.inputs:
             return
     write_manifest(folder, manifest, model)
-
-
-def _check_inputs(folder: Folder, plan: Plan, done: set[int]) -> None:
-    """Refuse inputs that were changed while they were read, and remove the parts that are ``done`` since then."""
-    try:
-        for source in plan.inputs:
-            source.check()
-    except CounterleafError:
-        for number in done:
-            folder.part(number).unlink(missing_ok=True)
-        raise
-
-
-def _records(task: Task, plan: Plan, missing: set[int], options: RunOptions, jobs: int) -> Iterator[PartRecord]:
-    if options.engine == "local":
-        return local(task, plan.units(missing, TOGETHER), jobs)
-    return CLUSTERS[options.engine](task, Queue(plan, missing, task.is_slow), jobs, options.address)
 
 
 def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jobs: int) -> AuditSummary:
@@ -240,11 +157,22 @@ def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jo
     options.advance(total, before)
     if missing:
         folder.sample.unlink(missing_ok=True)
-        for record in _records(task, manifest.plan, missing, options, jobs):
+        if options.engine == "local":
+            records = local(task, manifest.plan.units(missing, TOGETHER), jobs)
+        else:
+            queue = Queue(manifest.plan, missing, task.is_slow)
+            records = CLUSTERS[options.engine](task, queue, jobs, options.address)
+        for record in records:
             counts.update(record.counts)
             options.advance(total, counts["rows"])
         folder.clean()  # a worker that was killed may have left a file
-        _check_inputs(folder, manifest.plan, missing)
+        try:
+            for source in manifest.plan.inputs:
+                source.check()
+        except CounterleafError:  # an input was changed while it was read
+            for number in missing:
+                folder.part(number).unlink(missing_ok=True)
+            raise
     end = time.perf_counter()
     sample = None if missing or task.proofs else read_sample(folder, manifest)
     known = sample is not None

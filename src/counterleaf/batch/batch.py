@@ -20,7 +20,7 @@ from counterleaf.errors import CounterleafError, brief, check_flag, whole
 from counterleaf.model.decision import Range
 from counterleaf.proof.certificate import Status
 from counterleaf.question.posing import GUARDS
-from counterleaf.search.rounds import Solved
+from counterleaf.search.targets import Solved
 from counterleaf.table.arrow.output import answer_batch
 from counterleaf.table.arrow.rows import ArrowRows
 from counterleaf.table.output import COLUMNS, SHARE, STATUSES, Order, Results, results_frame
@@ -190,9 +190,7 @@ class Batch:
             found.leaves[k], found.costs[k], found.bounds[k] = leaf, answer.costs[0], answer.bounds[0]
             found.points[k] = part.schema.gather(answer.points[0])
             if part.digits_by_proof and (self.columns.short or (self.columns.words and part.words_by_proof)):
-                self._short_known[k] = (
-                    found.points[k].copy() if certificate.pool is not None else shorten_answer(part.schema, certificate)
-                )
+                self._short_known[k] = shorten_answer(part.schema, certificate)
         return list(Status).index(answer.status)
 
     def _note_labels(self, at: slice, before: Array, after: Array, answered: Array) -> None:

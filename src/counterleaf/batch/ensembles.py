@@ -21,10 +21,9 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.ensembles.certificate import score_target
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
-from counterleaf.search.ensembles.forest import EnsembleTargets
-from counterleaf.search.ensembles.watching import unwatched
-from counterleaf.search.rounds import Solved
-from counterleaf.search.targets import Targets
+from counterleaf.search.forest import EnsembleTargets
+from counterleaf.search.targets import AnyDecision, Solved, Targets
+from counterleaf.search.watching import unwatched
 from counterleaf.table.features import Numeric
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
@@ -34,30 +33,17 @@ _AHEAD = 4  # rows per thread that are handed out before their answers are read
 
 
 class EnsembleSolver(Solver):
-    """One query about many rows of an ensemble, with the methods of ``Solver``."""
+    """One query about many rows of an ensemble."""
 
     in_threads, words_by_proof = True, True
     alone, digits_by_proof = True, True
     targets: EnsembleTargets
     model: Ensemble
     decision: ScoreDecision
+    _last: tuple[Array, Array] = np.empty((0, 0)), np.empty((0, 0))  # rows and their scores
 
-    def __init__(
-        self,
-        targets: EnsembleTargets,
-        adapter: ModelAdapter,
-        rows: TableRows,
-        query: Query,
-        threads: int,
-        parts: Parts | None = None,
-    ) -> None:
-        super().__init__(targets, adapter, rows, query, threads, parts)
-        targets.refuse(query)
-        self._last: tuple[Array, Array] = np.empty((0, 0)), np.empty((0, 0))  # rows and their scores
-
-    def _decide(self, goals: list[Goal]) -> None:
-        decisions = [self.targets.decision(goal, self.query.support) for goal in goals]
-        self.decision, self.class_costs = decisions[0], [decision.target for decision in decisions]
+    def _decided(self, goals: list[Goal]) -> list[AnyDecision]:
+        return [self.targets.decision(goal, self.query.support) for goal in goals]
 
     def found(self, codes: Array) -> Outcomes:
         """Return the rows that need no change as their own answers; the others remain UNANSWERED, for a search each."""
@@ -73,8 +59,8 @@ class EnsembleSolver(Solver):
     def _prices_of_staying(self, codes: Array) -> Array:
         """Return the class price of each row that is its own cheapest answer, infinity for all other rows.
 
-        It is its own answer if no change earns anything, the row obeys the constraints, and its scores reach the cheapest class
-        of the target. A search finds the same answer: it starts from the row, and only a cheaper one replaces it.
+        No change earns anything, the row obeys the constraints, and its scores reach the cheapest class of the target. A search
+        finds the same answer: it starts from the row, and only a cheaper one replaces it.
         """
         out = np.full(len(codes), np.inf)
         lines = np.flatnonzero(self.fit(codes)) if self._may_stay else np.empty(0, np.int64)
@@ -90,7 +76,7 @@ class EnsembleSolver(Solver):
     def _may_stay(self) -> bool:
         """Whether a row can be its own cheapest answer, and the search would find that one among equally cheap ones."""
         prices = self.query.prices
-        if (self.query.target is None and not self.model.is_regression) or prices.coupling is not None or prices.runs:
+        if (self.query.question.target is None and not self.model.is_regression) or prices.coupling is not None or prices.runs:
             return False
         if len(self.decision.goals) > 1 and self.decision.goals[0].cost != 0.0:
             return False  # the bound of the search leaves room for the digits that the prices of several classes may lose
@@ -131,7 +117,7 @@ class EnsembleSolver(Solver):
         """Return which rows, given as variables, reach the cheapest class of the target where the search looks first."""
         forest, scores, goals = self._ready.forest, self._scores(sources), self.decision.goals
         margin = 0.0 if isinstance(self.query.margin, tuple) else float(self.query.margin)
-        several = self._is_cheapest_alone and self.query.max_nodes is None
+        several = self._is_cheapest_alone and self.query.question.max_nodes is None
         reached = np.zeros(len(sources), bool)
         for goal in [goal for goal in goals if goal.cost == 0.0] if several else goals[:1]:
             reached |= score_target(forest, goal, margin, self.decision.noise).accepting(scores)
@@ -226,6 +212,5 @@ def make_solver(
     targets: Targets, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
 ) -> Solver:
     """Return the solver of one query about many rows, see ``Solver``."""
-    kind: Any = TreeSolver if adapter.tree.is_one_tree else EnsembleSolver
-    solver: Solver = kind(targets, adapter, rows, query, threads, parts)
-    return solver
+    kind = TreeSolver if adapter.tree.is_one_tree else EnsembleSolver
+    return kind(targets, adapter, rows, query, threads, parts)

@@ -43,21 +43,9 @@ class FewDigits:
         self._ends: dict[int, tuple[Array, Array]] = {}
 
     def shorten(self, sources: Array, exact: Array, limits: Limits) -> tuple[Array, Array]:
-        """Return the rows with few digits, and which of them could not be rounded so.
-
-        Parameters
-        ----------
-        sources, exact : (n, D) array
-            The sources and the answers, as variables.
-        limits : Limits
-            The bounds and constraints, for all rows or for each.
-
-        Returns
-        -------
-        tuple of array
-            The rows; and whether one of its numbers may be rounded, but none was, because no trial is valid.
-        """
-        out, moved = exact.copy(), _nonzero(steps(self.schema, sources, exact))
+        """Return the answers with few digits, and for which of them no trial is valid; ``limits`` are for all or for each."""
+        rows, variables = np.nonzero(steps(self.schema, sources, exact))
+        out, moved = exact.copy(), (rows, variables)
         left = np.zeros(len(exact), bool)
         left[moved[0]] = True
         if self.alone or limits.clauses or limits.pool is not None or limits.near is not None:
@@ -166,11 +154,6 @@ def rounded_images(schema: Schema, rows: Array) -> Iterator[Array]:
         yield image
 
 
-def _nonzero(flags: Array) -> Moved:
-    rows, variables = np.nonzero(flags)
-    return rows, variables
-
-
 def steps(schema: Schema, sources: Array, exact: Array) -> Array:
     """Return which numbers of each answer may be rounded: those that change, are on no grid and are not missing."""
     free = np.zeros(schema.width, bool)
@@ -183,19 +166,18 @@ def steps(schema: Schema, sources: Array, exact: Array) -> Array:
 
 
 def shorten_one(schema: Schema, problem: Problem, answer: Answer) -> Array:
-    """Return the codes of one answer with few digits, as ``print`` writes it."""
+    """Return one answer with few digits, as ``print`` writes it."""
     places = np.flatnonzero(steps(schema, problem.source[None], answer.row[None])[0]).tolist()
-    return schema.gather(shorten(problem, answer, places) if len(places) <= _MOST_NUMBERS else answer.row)
+    return shorten(problem, answer, places) if len(places) <= _MOST_NUMBERS else answer.row
 
 
 def shorten_answer(schema: Schema, proof: Certificate | Compound, rank: int = 0) -> Array:
     """Return the codes of an answer of a proof with few digits; the rows of ``among`` stay as they are."""
-    answer, owner = proof.answers[rank], proof.owner(rank)
+    exact, owner = proof.answers[rank].row, proof.owner(rank)
     if owner.pool is not None:
-        return schema.gather(answer.row)
-    places = np.flatnonzero(steps(schema, owner.problem.source[None], answer.row[None])[0]).tolist()
-    short = shorten(*proof.rounding_problem(rank), places) if len(places) <= _MOST_NUMBERS else answer.row
-    return schema.gather(short if owner.admits(short) else answer.row)
+        return schema.gather(exact)
+    short = shorten_one(schema, *proof.rounding_problem(rank))
+    return schema.gather(short if owner.admits(short) else exact)
 
 
 def few(exact: Array, low: Array, high: Array, reach: Array, used: Array) -> tuple[Array, Array]:

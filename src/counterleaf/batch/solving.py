@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -14,23 +12,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.batch.axis_aligned import AxisAlignedTree, axis_aligned_tree
+from counterleaf.batch.axis_aligned import Avoided, boxes_of
 from counterleaf.batch.few_digits import FewDigits, shorten_one, steps
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
-from counterleaf.model.decision import Decision, Goal, Reached
+from counterleaf.model.decision import Decision, Goal
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Answer
-from counterleaf.question.constraints.cases import cases
-from counterleaf.question.constraints.kinds import Limit
+from counterleaf.question.constraints.conditions import cases
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
-from counterleaf.search.prepared import RecentValues
-from counterleaf.search.rounds import Solved, solve
-from counterleaf.search.targets import Targets
+from counterleaf.search.targets import AnyDecision, RecentValues, Solved, Targets
 from counterleaf.search.tree import TreeTarget, TreeTargets
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.rows import TableRows
@@ -42,17 +37,13 @@ Parts = Callable[[tuple[str, ...]], Any]  # from the names of missing numbers to
 
 
 class Solver(ABC):
-    """One query about many rows.
-
-    Rows with the same missing numbers have a solver of their own, made by ``parts``.
-    """
+    """One query about many rows; those with the same missing numbers have a solver of their own, made by ``parts``."""
 
     in_threads: ClassVar[bool]  # whether rows that are solved alone are solved several at a time
     words_by_proof: ClassVar[bool]  # whether words are put with the digits that the proof of each answer allows
     targets: Targets
     model: Tree | Ensemble
-    decision: Reached  # what is decided for the first target
-    class_costs: list[dict[int, float]]  # the classes to reach, with their costs; one per class of the row without a target
+    decision: AnyDecision  # what is decided for the first target
 
     def __init__(
         self, targets: Targets, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
@@ -60,8 +51,12 @@ class Solver(ABC):
         self.targets, self.adapter, self.rows, self.query, self.threads = targets, adapter, rows, query, threads
         self.parts, self._made = None if adapter.routes is None else parts, RecentValues()
         self.schema, self.model = targets.schema, adapter.tree
-        by_class = query.target is None and not self.model.is_regression
-        self._decide([targets.goal(query, source) for source in (range(len(self.model.classes)) if by_class else (0,))])
+        by_class = query.question.target is None and not self.model.is_regression
+        goals = [targets.goal(query, source) for source in (range(len(self.model.classes)) if by_class else (0,))]
+        self.decisions = self._decided(goals)
+        self.decision = self.decisions[0]
+        # the classes to reach, with their costs; one per class of the row without a target
+        self.class_costs = [decision.target for decision in self.decisions]
         split = cases(query.constraints, self.schema, singly=targets.splits_implications)
         limits = [lower_constraints(case, self.schema, self._neutral()) for case in split]  # finds mistakes before the work
         self.cases, self.is_split, self.constraints, self.limits = split, len(split) > 1, split[0], limits[0]
@@ -69,10 +64,11 @@ class Solver(ABC):
         numbers = [isinstance(feature, Numeric) for feature in self.schema]
         self._may_be_missing = np.array(numbers) & (self.parts is not None)
         self.leaves_out = self.parts is not None and adapter.leaves_out
+        targets.refuse(query)
 
     @abstractmethod
-    def _decide(self, goals: list[Goal]) -> None:
-        """Set what is decided for each target."""
+    def _decided(self, goals: list[Goal]) -> list[AnyDecision]:
+        """Return what is decided for each target."""
 
     @property
     def chunk(self) -> int:
@@ -92,7 +88,7 @@ class Solver(ABC):
     @functools.cached_property
     def may_round(self) -> bool:
         """Whether the model may refute an answer to one of the targets, see ``Targets``."""
-        return self.targets.may_round(self.decision)
+        return any(map(self.targets.may_round, self.decisions))
 
     @abstractmethod
     def found(self, codes: Array) -> Outcomes:
@@ -178,9 +174,9 @@ class Solver(ABC):
             yield self, np.flatnonzero(left)
 
     def source_labels(self, codes: Array, lines: Array) -> Array:
-        """Return the place of the class of each row, or its value for regression; -1 or NaN for rows that are invalid.
+        """Return the place of the class of each row, or its value for regression, as the model itself says it of the table.
 
-        A pipeline, or a model with a ``predict`` of its own, says it of the rows of the table at ``lines``.
+        It is -1 or NaN for rows that are invalid.
         """
         known = self._labels_of_tree(codes)
         if not self.adapter.labels_sources or not len(lines):
@@ -226,8 +222,7 @@ class Solver(ABC):
 
     def certified(self, row: Any, guard: float = 0.0) -> Solved:
         """Solve one row as ``explain`` does."""
-        until = math.inf if self.query.time_limit is None else time.perf_counter() + self.query.time_limit
-        return solve(self.targets, self.targets.locate(row), self.query, until, guard=guard)
+        return self.targets.solve(self.targets.locate(row), self.query, self.query.until, guard=guard)
 
     def sources(self, codes: Array) -> Array:
         """Return the rows as variables, with zeros in place of invalid rows."""
@@ -256,33 +251,21 @@ class TreeSolver(Solver):
     model: Tree
     decision: Decision
 
-    def __init__(
-        self,
-        targets: TreeTargets,
-        adapter: ModelAdapter,
-        rows: TableRows,
-        query: Query,
-        threads: int,
-        parts: Parts | None = None,
-    ) -> None:
-        super().__init__(targets, adapter, rows, query, threads, parts)
-        self.axis_aligned = self._axis_aligned()
-        # the least class cost below each node, one line per target
-        alike = self.each[: 1 if self.apart else None]
-        below = [one.search.target(one.decision.target, query.margin).nodes["below"] for one in alike]
-        self.least = np.stack(below)
-
-    def _decide(self, goals: list[Goal]) -> None:
+    def _decided(self, goals: list[Goal]) -> list[AnyDecision]:
         self.each = [self.targets.at(goal, support=self.query.support) for goal in goals]
-        self.search, self.decision = self.each[0].search, self.each[0].decision
+        self.search = self.each[0].search
         self.apart = any(target.search is not self.search for target in self.each)  # the targets have trees of their own
-        self.class_costs = [target.decision.target for target in self.each]
+        return [target.decision for target in self.each]
 
-    def _axis_aligned(self) -> AxisAlignedTree | None:
-        """Return the prepared tree if it is axis-aligned and only single features are limited, else None.
+    @functools.cached_property
+    def least(self) -> Array:
+        """The least class cost below each node, one line per target."""
+        alike = self.each[: 1 if self.apart else None]
+        return np.stack([one.search.target(one.decision.target, self.query.margin).nodes["below"] for one in alike])
 
-        A limit on nodes needs the search, which alone counts them.
-        """
+    @functools.cached_property
+    def axis_aligned(self) -> _core.Boxes | None:
+        """The prepared tree if it is axis-aligned and only single features are limited; max_nodes needs the search."""
         limits, prices = self.limits, self.query.prices
         if (
             self.apart
@@ -291,22 +274,21 @@ class TreeSolver(Solver):
             or self.decision.curved
             or limits.rows
             or limits.clauses
-            or limits.max_changes >= 0
             or limits.pool is not None
             or limits.near is not None
-            or self.query.max_nodes is not None
+            or self.query.question.max_nodes is not None
         ):
             return None
         if prices.coupling is not None or prices.runs or any((table < 0).any() for table in prices.moves):
             return None
         oblique = self.search.splits(self.query.margin).oblique
-        return None if oblique else axis_aligned_tree(self.search, prices, self.query.margin)
+        return None if oblique else boxes_of(self.search, prices, self.query.margin)
 
     @functools.cached_property
     def _depends_on_row(self) -> bool:
         """Whether some limit depends on the values of the row."""
         gaps = any(isinstance(feature, Finite) and feature.missing for feature in self.schema)
-        return gaps or any(isinstance(one, Limit) and (one.from_lower or one.from_upper) for one in self.constraints)
+        return gaps or any(one.relative for one in self.constraints)
 
     @property
     def chunk(self) -> int:
@@ -314,19 +296,24 @@ class TreeSolver(Solver):
         per_row = 2 * self.schema.width if self.axis_aligned is None else len(self.schema)
         return max(32, min(32768, _NUMBERS // per_row))
 
-    def found(self, codes: Array) -> Outcomes:
-        """Find the cheapest leaf of every row; rows that need a search of their own remain UNANSWERED."""
-        found = self.solve(codes)
+    def found(self, codes: Array, avoided: Avoided | None = None) -> Outcomes:
+        """Find the cheapest leaf of every row; rows that need a search of their own remain UNANSWERED.
+
+        ``avoided`` are limits on the features that change, besides those of the query.
+        """
+        found = self.solve(codes, avoided)
         left = np.arange(len(codes)) if self.leaves_out else np.flatnonzero(found.outcome == Outcome.UNANSWERED)
         for part, here in self.gappy_parts(codes, left):
-            solved = part.solve(codes[here])
+            solved = part.solve(codes[here], None if avoided is None else avoided.of(here))
             solved.leaves[:] = part.model_leaves(solved.leaves)
             put(found, here, solved)
         return found
 
-    def solve(self, codes: Array) -> Outcomes:
+    def solve(self, codes: Array, avoided: Avoided | None = None) -> Outcomes:
         """Find the cheapest leaves of rows without missing values."""
-        return self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
+        if self.axis_aligned is None:
+            return self._by_search(codes, avoided)
+        return self._by_boxes(codes, self.axis_aligned, avoided)
 
     def shorten(self, codes: Array, points: Array) -> tuple[Array, Array]:
         """Return answers with few digits, and which of them need a closer look, see ``FewDigits``."""
@@ -349,7 +336,7 @@ class TreeSolver(Solver):
         target = self.each[int(self.lines_of(source.vector[None])[0])]
         problem, leaf = target.problem_of(source, self.query), target.decision.tree.leaf_of(row)
         cost = float(problem.cost_of(row[None])[0] + problem.question.nodes["below"][leaf])
-        return shorten_one(self.schema, problem, Answer(leaf, row, cost, cost))
+        return self.schema.gather(shorten_one(self.schema, problem, Answer(leaf, row, cost, cost)))
 
     def survives(self, codes: Array, points: Array) -> Array:
         """Return which answers stay valid when their numbers are rounded as other programs do, see ``FewDigits``."""
@@ -370,29 +357,35 @@ class TreeSolver(Solver):
         origin = self.adapter.origin
         return leaves if origin is None else np.asarray(np.where(leaves >= 0, origin[leaves], -1))
 
-    def _by_boxes(self, codes: Array, tree: AxisAlignedTree) -> Outcomes:
+    def _by_boxes(self, codes: Array, tree: _core.Boxes, avoided: Avoided | None) -> Outcomes:
         """Solve all rows within shared bounds, then again those that need other bounds."""
         if self._depends_on_row:
-            return self._by_box_per_row(codes, tree)
+            return self._by_box_per_row(codes, tree, avoided)
         shared = self.limits.lower, self.limits.upper
-        if tree.plain:
-            found = tree.nearest(codes, self.least, *shared, self.limit, threads=self.threads)
+        if tree.plain and avoided is None and self.limits.max_changes < 0:
+            found = _exact(*tree.nearest(codes, self.least, *shared, self.limit, self.threads, current()))
             apart = found.outcome == Outcome.UNANSWERED  # outside the bounds, or with a missing value
         else:
-            found = tree.cheapest(codes, self.least, self._target_lines(codes), *shared, self.limit, threads=self.threads)
+            found = self._cheapest(codes, tree, shared, avoided)
             apart = self._widens(codes)
         lines = np.flatnonzero(apart)
         if len(lines):
-            put(found, lines, self._by_box_per_row(codes[lines], tree))
+            put(found, lines, self._by_box_per_row(codes[lines], tree, None if avoided is None else avoided.of(lines)))
         return found
 
-    def _by_box_per_row(self, codes: Array, tree: AxisAlignedTree) -> Outcomes:
+    def _by_box_per_row(self, codes: Array, tree: _core.Boxes, avoided: Avoided | None) -> Outcomes:
         """Solve each row within its own limits."""
         limits = self.limits_of(self.sources(codes))
-        if limits is None:
-            return unsolved(codes)
-        bounds = limits.lower, limits.upper
-        return tree.cheapest(codes, self.least, self._target_lines(codes), *bounds, self.limit, threads=self.threads)
+        return unsolved(codes) if limits is None else self._cheapest(codes, tree, (limits.lower, limits.upper), avoided)
+
+    def _cheapest(self, codes: Array, tree: _core.Boxes, bounds: tuple[Array, Array], avoided: Avoided | None) -> Outcomes:
+        """Solve each row within bounds for all of them, or for each."""
+        changes = Avoided.nothing(len(self.schema), self.limits.max_changes)
+        for marked, most in () if avoided is None else zip(avoided.marked.swapaxes(0, 1), avoided.most.T, strict=True):
+            changes = changes.also(marked, most)
+        marks = np.ascontiguousarray(changes.marked.reshape(len(changes.most), -1))
+        query = self.least, self._target_lines(codes), *bounds, self.limit, (marks, changes.most)
+        return _exact(*tree.cheapest(codes, *query, self.threads, current()))
 
     def _widens(self, codes: Array) -> Array:
         """Return which rows lie outside the ranges seen in the data, which are widened for them."""
@@ -414,11 +407,6 @@ class TreeSolver(Solver):
             return np.asarray(known)
         return np.asarray(np.where(known < 0, self.model.outputs.at(leaves, sources).argmax(axis=1), known))
 
-    @functools.cached_property
-    def may_round(self) -> bool:
-        """Whether the model may refute an answer to one of the targets, see ``TreeTargets``."""
-        return any(self.targets.may_round(target.decision) for target in self.each)
-
     @property
     def digits_by_proof(self) -> bool:
         """Whether only the search of a row knows the whole problem that its answer solves, and so how to round it."""
@@ -427,10 +415,10 @@ class TreeSolver(Solver):
     @property
     def alone(self) -> bool:
         """Whether each row needs a search of its own: its answer is one of given rows, or it has a time limit or tangents."""
-        searched = self.axis_aligned is None and (self.query.time_limit is not None or self.decision.curved)
+        searched = self.axis_aligned is None and (self.query.question.time_limit is not None or self.decision.curved)
         return searched or self.is_split or self.limits.pool is not None or self.limits.near is not None
 
-    def _by_search(self, codes: Array) -> Outcomes:
+    def _by_search(self, codes: Array, avoided: Avoided | None) -> Outcomes:
         """Search for all valid rows in one call; leave the others, or all of them, to be solved alone."""
         out = unsolved(codes)
         lines = np.flatnonzero(self.fit(codes))
@@ -438,27 +426,40 @@ class TreeSolver(Solver):
             return out
         sources = np.ascontiguousarray(self.spread(codes[lines]))
         places = self.lines_of(sources)
-        if not self.apart:
-            self._search_together(out, lines, sources, places, self.each[0])
-            return out
-        for place, target in enumerate(self.each):
-            here = np.flatnonzero(places == place)
-            if len(here):
-                self._search_together(out, lines[here], sources[here], np.zeros(len(here), np.int64), target)
+        for changes, here in [((), slice(None))] if avoided is None else avoided.of(lines).alike():
+            query = replace(self.query, avoided=changes)
+            if not self.apart:
+                self._search_together(out, lines[here], sources[here], places[here], (self.each[0], query))
+                continue
+            for place, target in enumerate(self.each):
+                of_target = np.arange(len(lines))[here]
+                of_target = of_target[places[of_target] == place]
+                if len(of_target):
+                    first = np.zeros(len(of_target), np.int64)
+                    self._search_together(out, lines[of_target], sources[of_target], first, (target, query))
         return out
 
-    def _search_together(self, out: Outcomes, lines: Array, sources: Array, places: Array, target: TreeTarget) -> None:
+    def _search_together(
+        self, out: Outcomes, lines: Array, sources: Array, places: Array, asked: tuple[TreeTarget, Query]
+    ) -> None:
         """Search for some rows in one call; ``places`` are those of their targets."""
-        limits = self.limits_of(sources) if self.constraints else None
-        if self.constraints and limits is None:
+        target, query = asked
+        limited = bool(self.constraints or query.avoided)
+        limits = self.limits_of(sources) if limited else None
+        if limited and limits is None:
             return
         targets = [target.decision.target] if self.apart else self.class_costs
-        budget = _core.Budget(1, self.query.max_nodes, stop=current())
-        begun = sources, target.search.tree.apply(sources), places
-        found = target.search.find_many(begun, self.query, targets, limits, budget, self.threads)
+        budget = _core.Budget(1, self.query.question.max_nodes, stop=current())
+        begun = np.ascontiguousarray(sources), target.search.tree.apply(sources), np.ascontiguousarray(places)
+        found = target.search.find_many(begun, query, targets, limits, budget, self.threads)
         leaves = np.where(found.leaves >= 0, target.decision.origin[found.leaves], -1)
         points = self.schema.gather(found.points)
         put(out, lines, Outcomes(found.outcome, leaves, found.costs, found.bounds, points))
+
+
+def _exact(outcome: Array, leaves: Array, costs: Array, points: Array) -> Outcomes:
+    """Return outcomes whose costs are proved, so that they are the bounds."""
+    return Outcomes(outcome, leaves, costs, costs.copy(), points)
 
 
 def unsolved(codes: Array) -> Outcomes:

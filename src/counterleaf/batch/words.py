@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain
-from counterleaf.answer.text import source_value, word
+from counterleaf.answer.text import source_value
 from counterleaf.table.features import MISSING, Feature, Numeric
 from counterleaf.table.schema import Schema
+from counterleaf.table.words import word
 from counterleaf.types import Array
 
 _MOST = 40  # features that are listed for a row, as many as ``print`` lists
@@ -22,24 +23,7 @@ class ChangeWords:
         self._new = [_Words(feature) for feature in schema]
 
     def of(self, before: Array, after: Array, differ: Array, changed: list[int], answered: Array) -> Array:
-        """Return the changes of each row.
-
-        Parameters
-        ----------
-        before, after : (n, F) array
-            The codes of the rows and of the answers.
-        differ : (n, F) array
-            Whether a feature changes.
-        changed : list of int
-            The features that change in some row.
-        answered : (n,) array
-            Whether the row has an answer.
-
-        Returns
-        -------
-        (n,) array
-            Text, empty where nothing changes; None where there is no answer.
-        """
+        """Return the changes of each row as text, None where it is not ``answered``; ``changed`` are the features that do."""
         out = np.full(len(before), "", object)
         out[~answered] = None
         listed = np.zeros(len(before), np.int64)

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from counterleaf.cli.commands.audits.audit import audit
-from counterleaf.cli.commands.audits.report import report
+from counterleaf.cli.commands.audit import audit, report
 from counterleaf.cli.commands.convert import convert
 from counterleaf.cli.commands.demo import demo
 from counterleaf.cli.commands.explain import explain

@@ -122,13 +122,7 @@ class ModelCheck:
         return list(labels.ravel())
 
     def _ground(self, answer: Explanation) -> Ground:
-        """The model, with the features of the answer unless it has its own.
-
-        Raises
-        ------
-        CounterleafError
-            If the row or ``support=`` cannot be read with it.
-        """
+        """The model, with the features of the answer unless it has its own."""
         if isinstance(self._read, Explainer):
             return ground_of(self._read, answer.source, answer.question.support)
         if answer.question.support is not None:

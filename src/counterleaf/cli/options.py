@@ -1,38 +1,19 @@
-"""A query from the text of options: constraints, costs, targets and features, checked against the model."""
+"""The texts of options as constraints, costs, margins, targets and values, checked against the features and the classes."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from counterleaf.errors import CounterleafError, near, some
-from counterleaf.explainer import Explainer
-from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.tree import Tree
+from counterleaf.question.constraints.bounds import Limit, between, fix, freeze, only_decrease, only_increase, within
+from counterleaf.question.constraints.choices import Choice, allow, forbid
 from counterleaf.question.constraints.conditions import changed, implies
-from counterleaf.question.constraints.functions import (
-    allow,
-    among,
-    between,
-    fix,
-    forbid,
-    freeze,
-    linear,
-    max_changes,
-    only_decrease,
-    only_increase,
-    within,
-)
-from counterleaf.question.constraints.kinds import Choice, Constraint, Limit
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import linear
 from counterleaf.question.costs.terms import L1, L2, Changes
-from counterleaf.question.query import probability
-from counterleaf.question.query import value as value_target
-from counterleaf.storage.constraint_files import load_constraints
-from counterleaf.storage.models import read_rows
 from counterleaf.table.features import Boolean, Feature, Numeric
 from counterleaf.table.schema import Schema
 
@@ -41,107 +22,6 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _TERM = re.compile(rf"(?:({_NUMBER})\s*\*?\s*)?(L1|L2)(?::(\w+)|\(\s*[\"']?(\w*)[\"']?\s*\))?", re.ASCII | re.IGNORECASE)
 _CHANGES = re.compile(rf"(?:({_NUMBER})\s*\*?\s*)?changes", re.ASCII | re.IGNORECASE)
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
-
-
-@dataclass(frozen=True, slots=True)
-class QueryOptions:
-    """The options of a query as typed; each entry of a list is one use of its option."""
-
-    target: list[str] | None = None
-    at_least: float | None = None
-    at_most: float | None = None
-    freeze: list[str] | None = None
-    fix: list[str] | None = None
-    between: list[str] | None = None
-    within: list[str] | None = None
-    only_increase: list[str] | None = None
-    only_decrease: list[str] | None = None
-    allow: list[str] | None = None
-    forbid: list[str] | None = None
-    linear: list[str] | None = None
-    implies: list[str] | None = None
-    among: Path | None = None
-    max_changes: int | None = None
-    constraints_file: Path | None = None
-    cost: str | None = None
-    multiplier: list[str] | None = None
-    range: list[str] | None = None
-    step: list[str] | None = None
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> QueryOptions:
-        """The options of a query among the arguments of a command, whose names avoid those of Python."""
-        renamed = {"range": "range_", "constraints_file": "constraints"}
-        return cls(**{one.name: arguments[renamed.get(one.name, one.name)] for one in fields(cls)})
-
-    def constraints(self, schema: Schema) -> list[Constraint]:
-        """The constraints of the file, then those of all options, in the order of ``--help``."""
-        out: list[Constraint] = [] if self.constraints_file is None else load_constraints(self.constraints_file)
-        for verb, read in _VERBS.items():
-            out += [read(schema, text) for text in getattr(self, verb.replace("-", "_")) or ()]
-        out += [_linear(text) for text in self.linear or ()]
-        out += [_implies(schema, text) for text in self.implies or ()]
-        if self.max_changes is not None:
-            out.append(max_changes(self.max_changes))
-        if self.among is not None:
-            out.append(among(read_rows(self.among, schema)))
-        return out
-
-    def read_cost(self, explainer: Explainer) -> Any:
-        """The cost, or None without --cost and --multiplier."""
-        schema = explainer.schema
-        pairs = [_pair(schema, text, "--multiplier", "NAME=FACTOR") for text in self.multiplier or ()]
-        multiplier = {feature.name: _number(value, f"--multiplier of {feature.name!r}") for feature, value in pairs}
-        if self.cost is None:
-            return replace(explainer.default_cost, multiplier=multiplier) if multiplier else None
-        return read_cost(self.cost, multiplier, "none" if explainer.spreads is None else "range")
-
-    def read_target(self, tree: Tree | Ensemble) -> Any:
-        """The target: None, a class, several, {class: cost}, or the interval of a probability or value."""
-        labels, ends = tree.classes.tolist(), {"at_least": self.at_least, "at_most": self.at_most}
-        if tree.is_regression:
-            if self.target:
-                raise CounterleafError(
-                    f"--target is {self.target[0]!r}, and the model predicts numbers; use --at-least, --at-most"
-                )
-            if ends == {"at_least": None, "at_most": None}:
-                raise CounterleafError("the model predicts numbers; expected --at-least or --at-most with the value to reach")
-            return value_target(**ends)
-        if ends != {"at_least": None, "at_most": None}:
-            if len(self.target or ()) != 1:
-                raise CounterleafError("--at-least and --at-most limit a probability; expected one --target with its class")
-            return probability(_class(labels, (self.target or [""])[0])[0], **ends)
-        return self.read_classes(labels)
-
-    def read_classes(self, labels: list[Any]) -> Any:
-        """The target classes: None, a list, or {class: cost}."""
-        found: dict[Any, float | None] = {}
-        for text in self.target or ():
-            label, cost = _class(labels, text)
-            found[label] = cost
-        if not found:
-            return None
-        if any(cost is not None for cost in found.values()):
-            return {label: cost or 0.0 for label, cost in found.items()}
-        return list(found)
-
-    def apply_ranges(self, explainer: Explainer) -> Explainer:
-        """The explainer with the ranges and steps of the options."""
-        new: dict[str, Numeric] = {}
-        for option, texts in (("--range", self.range), ("--step", self.step)):
-            for text in texts or ():
-                form = "NAME=LOW:HIGH" if option == "--range" else "NAME=STEP"
-                feature, value = _pair(explainer.schema, text, option, form)
-                if not isinstance(feature, Numeric):
-                    raise CounterleafError(f"{option} {text}: feature {feature.name!r} is not a number; use --allow")
-                old = new.get(feature.name, feature)
-                if option == "--step":
-                    step = _number(value, f"--step of {feature.name!r}")
-                    new[feature.name] = replace(old, step=step, values=None)
-                else:
-                    low, high = _ends(feature, value, text, option)
-                    new[feature.name] = replace(old, lower=low, upper=high, values=None)
-        return explainer.with_features(*new.values()) if new else explainer
 
 
 def read_cost(text: str, multiplier: dict[str, float] | None = None, usual: str = "range") -> Any:
@@ -192,18 +72,23 @@ def read_margin(texts: list[str] | None, schema: Schema) -> Any:
     if named and len(named) < len(texts or ()):
         raise CounterleafError("--margin is a number and NAME=DISTANCE; expected one number, or a distance for each feature")
     if named:
-        pairs = [_pair(schema, text, "--margin", "NAME=DISTANCE") for text in named]
-        return {feature.name: _number(value, f"--margin of {feature.name!r}") for feature, value in pairs}
+        return read_by_name(named, schema, "--margin", "NAME=DISTANCE")
     if len(texts or ()) > 1:
         raise CounterleafError(f"--margin is used {len(texts or ())} times; expected one number, or NAME=DISTANCE each time")
     (text,) = texts or ["0"]
-    return text if text.endswith("%") else _number(text, "--margin")
+    return text if text.endswith("%") else read_number(text, "--margin")
+
+
+def read_by_name(texts: Iterable[str], schema: Schema, option: str, form: str) -> dict[str, float]:
+    """Read ``NAME=NUMBER`` of several features."""
+    pairs = [read_pair(schema, text, option, form) for text in texts]
+    return {feature.name: read_number(value, f"{option} of {feature.name!r}") for feature, value in pairs}
 
 
 def read_value(feature: Feature, text: str) -> Any:
     """Read a value of a feature."""
     if isinstance(feature, Numeric):
-        return _number(text, f"the value of {feature.name!r}")
+        return read_number(text, f"the value of {feature.name!r}")
     if isinstance(feature, Boolean) and text.lower() in (*_TRUE, *_FALSE):
         return text.lower() in _TRUE
     for value in feature.values:
@@ -212,14 +97,6 @@ def read_value(feature: Feature, text: str) -> Any:
     raise CounterleafError(
         f"feature {feature.name!r} has no value {text!r}; expected one of {some(feature.values)}{near(text, feature.values)}"
     )
-
-
-def _names(schema: Schema, text: str) -> list[str]:
-    """One name, or several separated by commas."""
-    names = _parts(text, schema.names.__contains__)
-    for name in names:
-        schema.index(name)
-    return names
 
 
 def _parts(text: str, known: Callable[[str], Any]) -> list[str]:
@@ -234,7 +111,7 @@ def _parts(text: str, known: Callable[[str], Any]) -> list[str]:
     return pieces if part.strip() or not out else out
 
 
-def _pair(schema: Schema, text: str, option: str, form: str) -> tuple[Feature, str]:
+def read_pair(schema: Schema, text: str, option: str, form: str) -> tuple[Feature, str]:
     """Split ``NAME=VALUE``; a name may contain a "=" itself."""
     fitting = [name for name in schema.names if text.startswith(f"{name}=")]
     if not fitting:
@@ -245,7 +122,8 @@ def _pair(schema: Schema, text: str, option: str, form: str) -> tuple[Feature, s
     return schema.features[schema.index(name)], text[len(name) + 1 :]
 
 
-def _number(text: str, what: str) -> float:
+def read_number(text: str, what: str) -> float:
+    """Read a number; ``what`` names it in the message if it is none."""
     try:
         out = float(text)
     except ValueError:
@@ -255,7 +133,7 @@ def _number(text: str, what: str) -> float:
     return out
 
 
-def _ends(feature: Feature, text: str, whole: str, option: str) -> tuple[Any, Any]:
+def read_ends(feature: Feature, text: str, whole: str, option: str) -> tuple[Any, Any]:
     """Read ``LOW:HIGH``, numbers or levels; one of the two can be omitted."""
     if text.count(":") != 1 or text == ":":
         raise CounterleafError(f"{option} is {whole!r}; expected NAME=LOW:HIGH, where LOW or HIGH can be omitted")
@@ -268,11 +146,11 @@ def _ends(feature: Feature, text: str, whole: str, option: str) -> tuple[Any, An
 
 def _distance(text: str, what: str) -> float | str:
     """Read a distance from the row's value: a number or a percentage."""
-    return text if text.rstrip().endswith("%") else _number(text, what)
+    return text if text.rstrip().endswith("%") else read_number(text, what)
 
 
 def _within(schema: Schema, text: str) -> Limit:
-    feature, value = _pair(schema, text, "--within", "NAME=LOW:HIGH")
+    feature, value = read_pair(schema, text, "--within", "NAME=LOW:HIGH")
     ends = [part.strip() for part in value.split(":")]
     if len(ends) != 2 or not any(ends):
         raise CounterleafError(
@@ -282,20 +160,26 @@ def _within(schema: Schema, text: str) -> Limit:
 
 
 def _fix(schema: Schema, text: str) -> Limit:
-    feature, value = _pair(schema, text, "--fix", "NAME=VALUE")
+    feature, value = read_pair(schema, text, "--fix", "NAME=VALUE")
     return fix(feature.name, read_value(feature, value))
 
 
 def _between(schema: Schema, text: str) -> Limit:
-    feature, value = _pair(schema, text, "--between", "NAME=LOW:HIGH")
-    return between(feature.name, *_ends(feature, value, text, "--between"))
+    feature, value = read_pair(schema, text, "--between", "NAME=LOW:HIGH")
+    return between(feature.name, *read_ends(feature, value, text, "--between"))
+
+
+def _names(schema: Schema, text: str) -> list[str]:
+    names = _parts(text, schema.names.__contains__)
+    list(map(schema.index, names))  # refuses unknown ones
+    return names
 
 
 def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], Limit]:
     def read(schema: Schema, text: str) -> Limit:
         if "=" not in text or set(_parts(text, schema.names.__contains__)) <= set(schema.names):
             return make(*_names(schema, text))
-        feature, value = _pair(schema, text, f"--{verb}", "NAME, NAME=BY or NAME=BY:MOST")
+        feature, value = read_pair(schema, text, f"--{verb}", "NAME, NAME=BY or NAME=BY:MOST")
         ends = [part.strip() for part in value.split(":")]
         if len(ends) > 2 or not any(ends):
             raise CounterleafError(f"--{verb} is {text!r}; expected NAME, NAME=BY or NAME=BY:MOST, where BY can be omitted")
@@ -307,7 +191,7 @@ def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], 
 
 def _chosen(verb: str, make: Callable[..., Choice]) -> Callable[[Schema, str], Choice]:
     def read(schema: Schema, text: str) -> Choice:
-        feature, listed = _pair(schema, text, f"--{verb}", "NAME=VALUE,VALUE")
+        feature, listed = read_pair(schema, text, f"--{verb}", "NAME=VALUE,VALUE")
         known = [] if isinstance(feature, Numeric) else [str(value) for value in feature.values]
         values = _parts(listed, known.__contains__) if known and listed not in known else [listed]
         return make(feature.name, [read_value(feature, value) for value in values])
@@ -319,7 +203,7 @@ def _freeze(schema: Schema, text: str) -> Limit:
     return freeze(*_names(schema, text))
 
 
-_VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
+VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
     "freeze": _freeze,
     "only-increase": _directed("only-increase", only_increase),
     "only-decrease": _directed("only-decrease", only_decrease),
@@ -331,7 +215,7 @@ _VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
 }
 
 
-def _linear(text: str) -> Constraint:
+def read_linear(text: str) -> Constraint:
     """Read ``"gain=1,loss=-2 >= 0"``; a category is named with its value: ``"job=cook=1,age=0.1 <= 6"``."""
     found = re.fullmatch(rf"(.+?)\s*(>=|<=|==)\s*({_NUMBER})", text.strip())
     parts = _parts(found[1], re.compile(rf".+=\s*{_NUMBER}").fullmatch) if found else []
@@ -344,31 +228,34 @@ def _linear(text: str) -> Constraint:
     return linear({name: float(value) for name, value in terms}, found[2], float(found[3]))
 
 
-def _implies(schema: Schema, text: str) -> Constraint:
+def read_implies(schema: Schema, text: str) -> Constraint:
     """Read ``"education: only-increase age=2"``."""
     text = text.strip()
     name = max((name for name in schema.names if text.startswith(f"{name}:")), key=len, default=text.partition(":")[0].strip())
     verb, _, argument = text[len(name) :].strip().removeprefix(":").strip().partition(" ")
-    if verb not in _VERBS or not argument.strip():
+    if verb not in VERBS or not argument.strip():
         raise CounterleafError(
             f"--implies is {text!r}; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is one of "
-            f"{', '.join(_VERBS)}"
+            f"{', '.join(VERBS)}"
         )
     schema.index(name)
-    return implies(changed(name), _VERBS[verb](schema, argument.strip()))
+    return implies(changed(name), VERBS[verb](schema, argument.strip()))
 
 
-def _class(labels: Iterable[Any], text: str) -> tuple[Any, float | None]:
-    """Read a class by its name, and its cost from ``CLASS=COST``."""
-    labels = list(labels)
-    name, sign, cost = text.rpartition("=")
-    for label in labels:
-        if _matches(text, label):
-            return label, None
-    for label in labels:
-        if sign and _matches(name, label):
-            return label, _number(cost, f"the cost of class {name!r}")
-    raise CounterleafError(f"--target is {text!r}; expected one of {some(map(str, labels))}{near(text, map(str, labels))}")
+def read_classes(labels: Sequence[Any], texts: Iterable[str]) -> Any:
+    """Read classes, each by its name or as ``CLASS=COST``: None without any, a list, or {class: cost}."""
+    found: dict[Any, float | None] = {}
+    for text in texts:
+        name, sign, cost = text.rpartition("=")
+        plain = [label for label in labels if _matches(text, label)]
+        priced = [label for label in labels if sign and _matches(name, label)]
+        if not plain and not priced:
+            known = list(map(str, labels))
+            raise CounterleafError(f"--target is {text!r}; expected one of {some(known)}{near(text, known)}")
+        found[(plain or priced)[0]] = None if plain else read_number(cost, f"the cost of class {name!r}")
+    if any(cost is not None for cost in found.values()):
+        return {label: cost or 0.0 for label, cost in found.items()}
+    return list(found) or None
 
 
 def _matches(text: str, value: Any) -> bool:

@@ -16,7 +16,7 @@ from counterleaf.answer.text import Terms, apart, outcome, written
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Status
 from counterleaf.table.frames import Frame
-from counterleaf.table.words.values import label_of
+from counterleaf.table.words import label_of
 
 FORMATS = {
     "table": (".txt",),
@@ -90,12 +90,8 @@ def table(results: list[RowResult], summary: Summary) -> str:
     for result in results:
         lines += _lines(result)
     widths = [max(len(line[k]) for line in lines) for k in range(4)]
-    rows = [
-        "  ".join(
-            [line[0].rjust(widths[0]), line[1].ljust(widths[1]), line[2].ljust(widths[2]), line[3].rjust(widths[3]), line[4]]
-        ).rstrip()
-        for line in lines
-    ]
+    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip("><<>", widths, strict=True))
+    rows = [f"{form.format(*line)}  {line[4]}".rstrip() for line in lines]
     return "\n".join([*rows, "", str(summary)])
 
 
@@ -128,23 +124,16 @@ class Summary:
         self.rows: Counter[str] = Counter()
         self.answers = self.unconfirmed = 0
 
-    def add(self, result: RowResult) -> None:
-        """Count one row."""
-        answer = result.answer
+    def add(self, answer: Explanation | Front | None) -> None:
+        """Count one row: its answer, its front, whose status is that of all of it, or None if it cannot be explained."""
         if answer is None:
             self.rows[_KINDS["invalid"]] += 1
             return
-        unchanged = answer.status is Status.OPTIMAL and not answer[0].changes and answer[0].confirmed
+        best = answer[-1 if isinstance(answer, Front) else 0] if answer.status is Status.OPTIMAL else None
+        unchanged = best is not None and not best.changes and best.confirmed
         self.rows[_UNCHANGED if unchanged else _KINDS[str(answer.status)]] += 1
         self.answers += len(answer)
         self.unconfirmed += sum(not one.confirmed for one in answer)
-
-    def add_front(self, front: Front) -> None:
-        """Count the row of a front by the status of the whole front."""
-        unchanged = front.status is Status.OPTIMAL and not front[-1].changes and front[-1].confirmed
-        self.rows[_UNCHANGED if unchanged else _KINDS[str(front.status)]] += 1
-        self.answers += len(front)
-        self.unconfirmed += sum(not one.confirmed for one in front)
 
     @classmethod
     def of_frame(cls, found: Frame, model: str) -> Summary:

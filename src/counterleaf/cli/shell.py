@@ -116,6 +116,12 @@ def check_out(out: Path | None, *inputs: Path) -> None:
             raise CounterleafError(f"--out is {out}, which is an input file; expected another name")
 
 
+def check_jobs(jobs: int) -> None:
+    """Refuse 0 workers."""
+    if jobs == 0:
+        raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
+
+
 def check_json(out: Path | None) -> None:
     """Refuse a name for a model that does not end in .json."""
     if out is not None and out.suffix.lower() != ".json":

@@ -1,1 +1,1 @@
-"""The Python side of the compiled module: its inputs, its outcomes, and how to stop it."""
+"""The Python side of the compiled module: its outcomes, and how to stop it."""

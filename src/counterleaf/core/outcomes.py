@@ -23,3 +23,7 @@ class Outcomes:
     costs: Array
     bounds: Array
     points: Array
+
+    def of(self, lines: Array) -> Outcomes:
+        """Return the outcomes of some rows."""
+        return Outcomes(self.outcome[lines], self.leaves[lines], self.costs[lines], self.bounds[lines], self.points[lines])

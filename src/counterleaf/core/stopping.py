@@ -40,13 +40,7 @@ def has_ended(until: float) -> bool:
 
 
 def raise_if_stopped() -> None:
-    """Interrupt work that consists of several searches.
-
-    Raises
-    ------
-    StoppedError
-        If the flag of this thread is set.
-    """
+    """Interrupt work that consists of several searches if the flag of this thread is set."""
     stop = current()
     if stop is not None and stop.is_set():
         raise StoppedError

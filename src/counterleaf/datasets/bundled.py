@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from counterleaf.datasets.dataset import Dataset, infer_schema
-from counterleaf.datasets.german import MEANINGS
-from counterleaf.datasets.words import ADULT, GERMAN, Words, described
+from counterleaf.datasets.words import ADULT, GERMAN, MEANINGS, Words, described
 from counterleaf.errors import CounterleafError
 
 _LICENCE = "CC BY 4.0"
@@ -190,7 +189,6 @@ def load_spambase(*, return_X_y: bool = False) -> Any:
 
 
 def _check(missing: Any, *choices: str) -> None:
-    """Raise ``CounterleafError`` unless ``missing`` is one of the choices."""
     if missing not in choices:
         raise CounterleafError(f"missing is {missing!r}; expected one of {', '.join(map(repr, choices))}: pass one of them")
 

@@ -68,7 +68,14 @@ def load_mnist(folder: Any = None, download: bool = False, *, return_X_y: bool =
         raise CounterleafError("MNIST is not bundled; pass folder= with its four IDX files, or download=True")
     if folder is not None and download:
         raise CounterleafError(f"folder is {str(folder)!r} and download is True; pass one of them")
-    arrays = _download() if folder is None else _read_folder(Path(folder))
+    arrays = (
+        _download()
+        if folder is None
+        else [
+            np.concatenate([_read_idx(Path(folder), f"{part}-{kind}-ubyte", *_KINDS[kind]) for part in ("train", "t10k")])
+            for kind in _KINDS
+        ]
+    )
     for (part, expected), values in zip(_SUMS.items(), arrays, strict=True):
         digest = hashlib.sha256(values.data).hexdigest()
         if digest != expected:
@@ -96,14 +103,6 @@ def load_mnist(folder: Any = None, download: bool = False, *, return_X_y: bool =
     )
 
 
-def _read_folder(folder: Path) -> list[Bytes]:
-    """Pixels and labels, the training part before the test part."""
-    return [
-        np.concatenate([_read_idx(folder, f"{part}-{kind}-ubyte", *_KINDS[kind]) for part in ("train", "t10k")])
-        for kind in _KINDS
-    ]
-
-
 def _read_idx(folder: Path, name: str, magic: int, sizes: int) -> Bytes:
     """The bytes of an IDX file after its header of big-endian 32-bit numbers."""
     path = next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
@@ -127,7 +126,6 @@ def _read_idx(folder: Path, name: str, magic: int, sizes: int) -> Bytes:
 
 
 def _download() -> list[Bytes]:
-    """Pixels and labels from OpenML."""
     from sklearn.datasets import fetch_openml  # only a download needs scikit-learn
 
     try:

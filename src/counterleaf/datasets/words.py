@@ -1,4 +1,4 @@
-"""Labels, units and descriptions of German Credit and Adult, after the documentation of the UCI repository.
+"""Labels, units and descriptions of German Credit and Adult, and the codes of the former, after the UCI repository.
 
 Numbers of German Credit from 1 to 4 are classes, so they have no unit.
 """
@@ -6,7 +6,7 @@ Numbers of German Credit from 1 to 4 are classes, so they have no unit.
 from __future__ import annotations
 
 from counterleaf.table.schema import Schema
-from counterleaf.table.words.fields import with_words
+from counterleaf.table.words import with_words
 
 Words = dict[str, dict[str, str]]
 
@@ -67,3 +67,70 @@ ADULT = _words(
 def described(schema: Schema, words: Words) -> Schema:
     """Return the same features with their labels, units and descriptions."""
     return schema.replace(*(with_words(feature, words[feature.name]) for feature in schema if feature.name in words))
+
+
+# the meaning of the codes of German Credit, by feature; A47 (vacation) and A95 (single woman) do not occur
+MEANINGS = {
+    "status_of_checking_account": {
+        "A11": "below 0 DM",
+        "A12": "0 to below 200 DM",
+        "A13": "200 DM or more/salary for a year",
+        "A14": "no checking account",
+    },
+    "credit_history": {
+        "A30": "no credits/all paid back duly",
+        "A31": "all credits at this bank paid back duly",
+        "A32": "existing credits paid back duly so far",
+        "A33": "delays in the past",
+        "A34": "critical account/credits at other banks",
+    },
+    "purpose": {
+        "A40": "new car",
+        "A41": "used car",
+        "A42": "furniture/equipment",
+        "A43": "radio/television",
+        "A44": "domestic appliances",
+        "A45": "repairs",
+        "A46": "education",
+        "A48": "retraining",
+        "A49": "business",
+        "A410": "others",
+    },
+    "savings": {
+        "A61": "below 100 DM",
+        "A62": "100 to below 500 DM",
+        "A63": "500 to below 1000 DM",
+        "A64": "1000 DM or more",
+        "A65": "unknown/none",
+    },
+    "employment_since": {
+        "A71": "unemployed",
+        "A72": "below 1 year",
+        "A73": "1 to below 4 years",
+        "A74": "4 to below 7 years",
+        "A75": "7 years or more",
+    },
+    "personal_status_and_sex": {
+        "A91": "male: divorced/separated",
+        "A92": "female: divorced/separated/married",
+        "A93": "male: single",
+        "A94": "male: married/widowed",
+    },
+    "other_debtors": {"A101": "none", "A102": "co-applicant", "A103": "guarantor"},
+    "property": {
+        "A121": "real estate",
+        "A122": "building society savings/life insurance",
+        "A123": "car or other",
+        "A124": "unknown/none",
+    },
+    "other_installment_plans": {"A141": "bank", "A142": "stores", "A143": "none"},
+    "housing": {"A151": "rent", "A152": "own", "A153": "for free"},
+    "job": {
+        "A171": "unemployed/unskilled non-resident",
+        "A172": "unskilled resident",
+        "A173": "skilled employee/official",
+        "A174": "management/self-employed/highly qualified",
+    },
+    "telephone": {"A191": "none", "A192": "registered"},
+    "foreign_worker": {"A201": "yes", "A202": "no"},
+}

@@ -6,13 +6,13 @@ import functools
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from counterleaf.batch.arrow.step import ArrowStep
+from counterleaf.batch.arrow.step import ArrowStep, Options
 from counterleaf.errors import CounterleafError, brief, near, some, with_article
 from counterleaf.explainer import Explainer
 from counterleaf.question.query import known_options
-from counterleaf.table.arrow.frames import batch_of, frame_with
+from counterleaf.table.arrow.output import batch_of, frame_with
 from counterleaf.table.arrow.rows import check_columns
 
 if TYPE_CHECKING:
@@ -22,14 +22,15 @@ ROWS = 65_536  # of a batch; larger ones are cut, because their columns no longe
 _LOADED = 8  # queries that a worker keeps ready
 
 
-class Options(TypedDict, total=False):
-    """The further options of ``spark``, ``dask`` and ``ray``; see there."""
+class FrameOptions(Options, total=False):
+    """The further arguments of ``spark``, ``dask`` and ``ray``; see there."""
 
+    target: Any
+    cost: Any
+    constraints: Any
+    margin: Any
     words: bool
     n_jobs: int | None
-    time_limit: float | None
-    max_nodes: int | None
-    support: int | None
 
 
 @functools.lru_cache(_LOADED)
@@ -40,22 +41,12 @@ def _load(payload: bytes) -> ArrowStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A query as it is sent to the workers.
+class FrameTask:
+    """A query as it is sent to the workers."""
 
-    Parameters
-    ----------
-    payload : bytes
-        The pickle of an ``ArrowStep``.
-    reads : tuple of str
-        The columns that the query reads.
-    keep : tuple of str
-        The columns that are passed on, in front of the answers.
-    """
-
-    payload: bytes
-    reads: tuple[str, ...]
-    keep: tuple[str, ...]
+    payload: bytes  # the pickle of an ``ArrowStep``
+    reads: tuple[str, ...]  # the columns that the query reads
+    keep: tuple[str, ...]  # the columns that are passed on, in front of the answers
 
     @property
     def columns(self) -> list[str]:
@@ -99,36 +90,13 @@ class Task:
 
 
 def make_task(
-    call: str, explainer: Any, names: Sequence[str], question: dict[str, Any], keep: Any, options: Options
-) -> tuple[Task, ArrowStep]:
-    """Check the arguments of ``spark``, ``dask`` or ``ray`` before anything runs.
-
-    Parameters
-    ----------
-    call : str
-        The name of the function.
-    explainer : Explainer
-        The model and the features.
-    names : sequence of str
-        The columns of the frame.
-    question : dict
-        Target, cost, constraints and margin.
-    keep : "all", None or sequence of str
-        The columns that are passed on.
-    options : dict
-        Further options.
-
-    Returns
-    -------
-    task : Task
-        What is sent to the workers.
-    step : ArrowStep
-        The same query, for its ``answers``.
-    """
+    call: str, explainer: Any, names: Sequence[str], question: Any, keep: Any, options: FrameOptions
+) -> tuple[FrameTask, ArrowStep]:
+    """Check the arguments of ``spark``, ``dask`` or ``ray`` before anything runs."""
     if not isinstance(explainer, Explainer):
         raise CounterleafError(f"explainer is {with_article(type(explainer).__name__)}; expected a counterleaf.Explainer")
-    known_options(call, options, Options)
-    step = explainer.arrow(**question, **options)
+    known_options(call, options, FrameOptions)
+    step = explainer.arrow(question, **options)
     check_columns(list(names), explainer.schema, "the frame")
     kept = _kept(names, keep)
     clash = [name for name in kept if name in step.answers.names]
@@ -137,7 +105,7 @@ def make_task(
             f"the frame and the answers both have the column {clash[0]!r}; rename it, or list the columns to keep without it"
         )
     wanted = {*explainer.schema.names, *explainer.schema.columns}
-    return Task(pickle.dumps(step), tuple(name for name in names if name in wanted), kept), step
+    return FrameTask(pickle.dumps(step), tuple(name for name in names if name in wanted), kept), step
 
 
 def _kept(names: Sequence[str], keep: Any) -> tuple[str, ...]:
@@ -156,9 +124,3 @@ def _kept(names: Sequence[str], keep: Any) -> tuple[str, ...]:
         if kept.count(name) > 1 or list(names).count(name) > 1:
             raise CounterleafError(f"the column {name!r} would be kept twice; names must differ")
     return tuple(kept)
-
-
-def wrong_frame(found: Any, expected: str) -> CounterleafError:
-    """Return the error for a frame of another kind."""
-    kind = type(found)
-    return CounterleafError(f"the rows are {with_article(f'{kind.__module__}.{kind.__name__}')}; expected {expected}")

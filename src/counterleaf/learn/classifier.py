@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from counterleaf.errors import CounterleafError, brief, flat
-from counterleaf.learn.estimator import TreeLearner, apply, blocks, raw_units
+from counterleaf.learn.estimator import TreeLearner, blocks, raw_units
 from counterleaf.learn.search.shape import Shape, prune
 from counterleaf.learn.search.task import LeafSettings, Task
 from counterleaf.model.outputs import Outputs
@@ -118,19 +118,7 @@ class TAOClassifier(ClassifierMixin, TreeLearner):  # type: ignore[misc]  # scik
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.max_depth = max_depth
-        self.leaves = leaves
-        self.alpha = alpha
-        self.leaf_alpha = leaf_alpha
-        self.init = init
-        self.axis_aligned = axis_aligned
-        self.max_iter = max_iter
-        self.n_restarts = n_restarts
-        self.ccp_alpha = ccp_alpha
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._store(locals())
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
@@ -146,19 +134,18 @@ class TAOClassifier(ClassifierMixin, TreeLearner):  # type: ignore[misc]  # scik
             )
         self.classes_, codes = np.unique(y, return_inverse=True)
         task = self._task(X, codes, weight * by_class, len(self.classes_))
+        price, slack = float(self.ccp_alpha) * task.weight.sum(), _TRIFLE * task.weight.mean()
         if self.leaves == "softmax":
             sweeps = self._learn(task, LeafSettings("softmax", True, float(self.leaf_alpha)))
-            price, slack = float(self.ccp_alpha) * task.weight.sum(), _TRIFLE * task.weight.mean()
             self.tree_ = self._computed_tree(task, sweeps, price, slack, self.classes_)
         else:
-            self.tree_ = self._constant_tree(task, self._learn(task, LeafSettings()).best)
+            self.tree_ = self._constant_tree(task, self._learn(task, LeafSettings()).best, price, slack)
 
-    def _constant_tree(self, task: Task, best: Shape) -> Tree:
+    def _constant_tree(self, task: Task, best: Shape, price: float, slack: float) -> Tree:
         """A tree with the classes' shares at its leaves; its own routing decides which branches rows reach."""
-        shape, whole = raw_units(best, task)
-        counts = shape.tally(apply(whole, task.X), task.y, task.weight, task.classes)
+        shape, leaf = raw_units(best, task)
+        counts = shape.tally(leaf, task.y, task.weight, task.classes)
         weight = counts.sum(axis=1)
-        price, slack = float(self.ccp_alpha) * task.weight.sum(), _TRIFLE * task.weight.mean()
         nodes, children = prune(shape, weight, weight - counts.max(axis=1), price, slack)
         counts = counts[nodes]
         left, right, value = children[:, 0], children[:, 1], counts.argmax(axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +17,9 @@ from threadpoolctl import threadpool_limits
 from counterleaf.errors import CounterleafError, brief, check_flag, number, whole
 from counterleaf.learn.search.leaves import LeafModels, fit_leaves, members
 from counterleaf.learn.search.restarts import learn
-from counterleaf.learn.search.rows import compress
 from counterleaf.learn.search.shape import Shape, prune
-from counterleaf.learn.search.sweeps import Sweeps
-from counterleaf.learn.search.task import LeafSettings, SearchSettings, SplitSettings, Task
-from counterleaf.learn.search.threads import start_workers
+from counterleaf.learn.search.sweeps import Sweeps, start_workers
+from counterleaf.learn.search.task import LeafSettings, SearchSettings, SplitSettings, Task, compress
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
@@ -38,6 +37,12 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     _INITS: tuple[str, ...]
     _LEAVES: tuple[str, ...]
+
+    def _store(self, parameters: Mapping[str, Any]) -> None:
+        """Set the parameters of the constructor as attributes, all that scikit-learn lets it do; ``fit`` checks them."""
+        for name, value in parameters.items():
+            if name != "self":
+                setattr(self, name, value)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn a tree.
@@ -65,7 +70,6 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         raise NotImplementedError
 
     def _weights(self, X: Any, sample_weight: Any) -> Array:
-        """The weight of each row, checked."""
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if (weight < 0).any():
             raise CounterleafError("sample_weight contains a negative number; expected weights of 0 or more")
@@ -108,14 +112,12 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return float(float(self.alpha) * typical * max(1.0, np.sqrt(len(spread) / _MANY)))
 
     def _log(self, text: str) -> None:
-        """Write a line on stderr if ``verbose``."""
         if self.verbose:
             sys.stderr.write(text + "\n")
 
     def _computed_tree(self, task: Task, sweeps: Sweeps, price: float, slack: float, classes: Any) -> Tree:
         """The tree of the best sweep, pruned, whose leaves compute; its own routing decides which branches rows reach."""
-        shape, whole = raw_units(sweeps.best, task)
-        leaf = apply(whole, task.X)
+        shape, leaf = raw_units(sweeps.best, task)
         with threadpool_limits(1, user_api="blas"):
             models = fit_leaves(shape, task, leaf, sweeps.settings.leaves, sweeps.best_models, _STEPS)
         rows_of = members(shape, leaf)
@@ -126,7 +128,6 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return Tree(children[:, 0], children[:, 1], shape.W[nodes], shape.b[nodes], None, classes, outputs=outputs)
 
     def _check_parameters(self) -> None:
-        """Raise ``CounterleafError`` if a parameter of the constructor has a wrong type or value."""
         for name, least in (("max_depth", 1), ("max_iter", 1), ("n_restarts", 1)):
             value = getattr(self, name)
             if not whole(value, least):
@@ -151,7 +152,6 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             )
 
     def _rows(self, X: Any) -> Any:
-        """Rows to predict, checked."""
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
@@ -216,10 +216,10 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return tags
 
 
-def raw_units(best: Shape, task: Task) -> tuple[Shape, Tree]:
-    """A learned shape in the units of X, and a tree that routes by it."""
+def raw_units(best: Shape, task: Task) -> tuple[Shape, Array]:
+    """A learned shape in the units of X, and the leaf of each row in a tree that routes by it."""
     shape = Shape(best.left, best.right, best.W, best.b - best.W @ task.rows.origin).turned()
-    return shape, Tree(shape.left, shape.right, shape.W, shape.b, np.zeros(len(shape.left)))
+    return shape, apply(Tree(shape.left, shape.right, shape.W, shape.b, np.zeros(len(shape.left))), task.X)
 
 
 def blocks(X: Any) -> list[Any]:
@@ -236,7 +236,6 @@ def apply(tree: Tree, X: Any) -> Array:
 
 
 def _is_strength(value: Any) -> bool:
-    """Whether a value is a finite number from 0."""
     try:
         return not isinstance(value, bool) and number(value, "") >= 0
     except CounterleafError:
@@ -244,7 +243,6 @@ def _is_strength(value: Any) -> bool:
 
 
 def _outputs(models: LeafModels, nodes: Array, origin: Array) -> Outputs:
-    """The models of some nodes as outputs, in the units of X."""
     slope, intercept = models.coef[nodes][:, :-1], models.coef[nodes][:, -1]
     if not slope.shape[1]:
         return Outputs(models.kind, intercept)

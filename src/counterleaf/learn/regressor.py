@@ -98,18 +98,7 @@ class TAORegressor(RegressorMixin, TreeLearner):  # type: ignore[misc]  # scikit
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.max_depth = max_depth
-        self.leaves = leaves
-        self.alpha = alpha
-        self.leaf_alpha = leaf_alpha
-        self.init = init
-        self.axis_aligned = axis_aligned
-        self.max_iter = max_iter
-        self.n_restarts = n_restarts
-        self.ccp_alpha = ccp_alpha
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._store(locals())
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)

@@ -109,7 +109,6 @@ def prepare(frame: Frame, label: str, drop: Sequence[str], category: Sequence[st
 
 
 def _is_number(y: Column, task: str) -> bool:
-    """Whether the label is to be predicted as a number."""
     if task != "auto" or number_kind(y) not in ("int", "float"):
         return task == "regression"
     fractions = number_kind(y) == "float" and bool((y != np.floor(y)).any())
@@ -117,7 +116,6 @@ def _is_number(y: Column, task: str) -> bool:
 
 
 def _numbers(y: Column, label: str, name: str) -> Column:
-    """The label as numbers."""
     if number_kind(y) not in ("int", "float"):
         raise CounterleafError(f"the label {label!r} is not a number in {name}; expected numbers, or --task classification")
     y = y.astype(np.float64)
@@ -153,7 +151,6 @@ def _classes(y: Column, label: str, name: str) -> Column:
 
 
 def _plain(column: Column, name: str) -> Column:
-    """A column of numbers or booleans in NumPy's types."""
     gaps = bool(column.isna().any())
     if number_kind(column) == "bool":
         return column.astype(object).where(column.notna(), None) if gaps else column.astype(bool)
@@ -221,10 +218,9 @@ def leaf_kinds(table: Table, learner: str) -> list[str]:
 
 
 def _hold_out(table: Table, test: float, seed: int) -> tuple[Frame, Frame, Column, Column]:
-    """The training rows and the rows held out; a class that has one row keeps it for training."""
     X, y = table.X, table.y
     size = math.ceil(test * len(X))
-    alone = y.map(y.value_counts()) < (0 if table.regression else 2)
+    alone = y.map(y.value_counts()) < (0 if table.regression else 2)  # a class that has one row keeps it for training
     left = len(X) - size - int(alone.sum())
     if len(X) - size < 2 or left < 1:
         raise CounterleafError(f"{table.name} has {len(X)} rows, too few to hold some out; use --test 0")
@@ -313,7 +309,8 @@ def _settings(
 def report(table: Table, trained: Trained) -> str:
     """Describe the table, the tree and its accuracy in a few lines of text."""
     tree, schema = trained.explainer.tree, trained.explainer.schema
-    about = _range(table.y) if table.regression else _counts(table.y)
+    y = table.y
+    about = f"{y.min():g} to {y.max():g}, mean {y.mean():g}" if table.regression else _counts(y)
     lines = [f"{table.name}: {len(table.X):,} rows, {len(schema)} feature{'s' * (len(schema) != 1)}; {table.y.name}: {about}"]
     lines += [f"Left out: {name} ({reason})" for name, reason in table.left_out.items()]
     pairs, splits = looks(tree, schema.starts), len(tree.left) - len(tree.leaves)
@@ -345,19 +342,12 @@ def _said(trained: Trained) -> list[tuple[str, Any]]:
 
 
 def _counts(y: Column) -> str:
-    """The classes of a label and their rows."""
     counts = y.value_counts()
     classes = ", ".join(f"{label} ({count:,})" for label, count in counts.head(8).items())
     return classes + (f", {len(counts) - 8} more" if len(counts) > 8 else "")
 
 
-def _range(y: Column) -> str:
-    """The range of a label of numbers."""
-    return f"{y.min():g} to {y.max():g}, mean {y.mean():g}"
-
-
 def _held_out_numbers(trained: Trained) -> list[str]:
-    """The error on the rows held out."""
     truth = trained.truth.to_numpy()
     error = float(np.sqrt(np.mean((trained.predicted - truth) ** 2)))
     usual = float(np.std(truth))

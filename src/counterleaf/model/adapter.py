@@ -27,7 +27,6 @@ from counterleaf.model.readers.table import as_model, category_columns, guard_of
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import Rescale, core_of, innermost, predicts_itself, rescale_of
 from counterleaf.sparse import CSR
-from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Boolean, Categorical, Feature, Finite, Numeric
 from counterleaf.table.frames import (
     column_names,
@@ -48,7 +47,7 @@ from counterleaf.table.frames import (
 )
 from counterleaf.table.infer import guess, with_cents, without_feature
 from counterleaf.table.row_types import in_types_of, table_like
-from counterleaf.table.schema import Schema
+from counterleaf.table.schema import Schema, encode_table
 from counterleaf.types import Array
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, check_whole_number
 from counterleaf.plot.canvas import style
 from counterleaf.plot.changes import draw_changes
-from counterleaf.plot.fronts import draw_fronts
+from counterleaf.plot.curves import draw_fronts, draw_margins
 from counterleaf.plot.image import draw_image, image_shape
-from counterleaf.plot.margins import draw_margins
 from counterleaf.plot.regions import draw_regions
 from counterleaf.plot.trees.path import draw_paths
 from counterleaf.table.features import Numeric
@@ -50,7 +49,6 @@ def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) 
 
 
 def _not_numeric(answer: Explanation) -> list[str]:
-    """Return the names of the features that are not numbers."""
     return [feature.name for feature in answer.schema if not isinstance(feature, Numeric)]
 
 

@@ -13,7 +13,7 @@ from counterleaf.types import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from counterleaf.report.measures.group import Group
+    from counterleaf.audit.measures.group import Group
 
 KINDS = (
     ("has", "already has the target", "#009E73", ""),

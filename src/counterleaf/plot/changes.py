@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from counterleaf.answer.explanation import Counterfactual, Explanation
-from counterleaf.answer.text import shares, word, written
+from counterleaf.answer.text import shares, written
 from counterleaf.plot.canvas import (
     ANSWER,
     MINUS,
@@ -26,7 +26,7 @@ from counterleaf.plot.canvas import (
     width,
 )
 from counterleaf.table.features import Feature, Numeric, Ordinal
-from counterleaf.table.words.values import date_of, label_of
+from counterleaf.table.words import date_of, label_of, word
 from counterleaf.types import Array
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from counterleaf.plot.canvas import (
 from counterleaf.plot.polygons import Box, along, near, regions, within
 from counterleaf.question.arrays import Posed
 from counterleaf.table.features import Feature
-from counterleaf.table.words.values import date_of, label_of
+from counterleaf.table.words import date_of, label_of
 from counterleaf.types import Array
 
 if TYPE_CHECKING:

@@ -115,13 +115,7 @@ class Certificate:
     def __getstate__(self) -> dict[str, Any]:
         """Everything except the core's memory, which the parts replace."""
         found = replace(self.findings, points=np.array(self.findings.points), answer=None)
-        return {
-            "problem": self.problem,
-            "findings": found,
-            "pool": self.pool,
-            "stored_parts": self.parts(),
-            "decision": self.decision,
-        }
+        return {**vars(self), "findings": found, "stored_parts": self.parts()}
 
     @property
     def status(self) -> Status:
@@ -155,11 +149,6 @@ class Certificate:
         ----------
         k : int
             The place of the answer.
-
-        Returns
-        -------
-        Certificate
-            This certificate.
         """
         return self
 
@@ -173,13 +162,7 @@ class Certificate:
         )
 
     def parts(self) -> dict[int, Part | Fork]:
-        """The parts of the proof by tree node.
-
-        Returns
-        -------
-        dict
-            From node to ``Part``, or to the ``Fork`` of a leaf that the search divided further.
-        """
+        """The parts of the proof by tree node."""
         answer = self.findings.answer
         if answer is None or self.stored_parts is not None:
             return self.stored_parts or {}
@@ -200,25 +183,11 @@ class Certificate:
         ----------
         row : array of shape (n_variables,)
             A row of the problem.
-
-        Returns
-        -------
-        bool
-            True for most proofs.
         """
         return True
 
-    def statement(self) -> tuple[Any, ...]:
-        """The parts of the question that concern the model: the target leaves, or the model and the goal.
-
-        A tree that was made from one with leaves that compute has its own tangents in every search, so the goal is named
-        instead.
-
-        Returns
-        -------
-        tuple
-            Arrays, texts and lists.
-        """
+    def _statement(self) -> tuple[Any, ...]:
+        """The target leaves; of a tree made from one with leaves that compute, which has other tangents, the model and goal."""
         if self.decision is None:
             return (self.problem.question.nodes,)
         tree, outputs = self.decision.model, self.decision.model.outputs
@@ -233,11 +202,6 @@ class Certificate:
         ----------
         k : int
             The place of the answer among those of this certificate.
-
-        Returns
-        -------
-        tuple of Problem and Answer
-            The problem itself, unless only a part of it is safe.
         """
         return self.problem, self.answers[k]
 
@@ -290,24 +254,12 @@ class Certificate:
         changed = int((answer.row != self.problem.source).sum())
         return (changed + 8) * 2 * ROUNDING * self.problem.size_of(answer.row, answer.leaf, terms=True)
 
-    def allowed(self, answer: Answer, place: Place) -> float:
+    def _allowed(self, answer: Answer, place: Place) -> float:
         """The most by which an optimal answer may exceed its bound: GAP of its cost, plus the cost of rounding at its faces.
 
         An answer stays away from each face by the rounding of the face's sum, or by the guard if the model sums in its own
         order, and the float next to the best number may be as far away. Only the first guard counts: an answer that needs a
         larger one is not optimal if it costs more. It is 0 if the region has no faces: then the answer meets its bound exactly.
-
-        Parameters
-        ----------
-        answer : Answer
-            The answer.
-        place : Place
-            The part of the proof whose region contains it.
-
-        Returns
-        -------
-        float
-            The most that its cost may exceed its bound.
         """
         if not place.region.faces and self.problem.question.matrix is None:
             return 0.0
@@ -329,7 +281,7 @@ class Certificate:
         if self.status is Status.OPTIMAL:
             for answer in answers:
                 around = [p for p in places if p.part.node == answer.leaf and p.holds(answer.row)]
-                room = max((self.allowed(answer, place) for place in around), default=-math.inf)
+                room = max((self._allowed(answer, place) for place in around), default=-math.inf)
                 if not answer.cost - answer.bound <= room:
                     return False
             floor = max(floor, answer.cost - room - self._digits(answer))  # of the most expensive one, which is last
@@ -351,13 +303,7 @@ class Certificate:
 
     @np.errstate(all="ignore")
     def weakened(self) -> Certificate:
-        """The same answers with status "limit" and with the bounds that the parts prove.
-
-        Returns
-        -------
-        Certificate
-            One that ``check`` accepts.
-        """
+        """The same answers with status "limit" and with the bounds that the parts prove."""
         bounds: dict[int, float] = {}
         enough = float(self.findings.costs.min(initial=math.inf))
         for place in Walk(self.problem, self.parts()).places():
@@ -372,13 +318,7 @@ class Certificate:
 
     @np.errstate(all="ignore")
     def unchecked(self) -> Certificate:
-        """The same answers with status "limit" and with the bound that the question's box proves, without the search's parts.
-
-        Returns
-        -------
-        Certificate
-            One that ``check`` accepts at once.
-        """
+        """The same answers with status "limit" and with the bound that the question's box proves, without the parts."""
         q, found = self.problem.question, self.findings
         tangent = np.zeros(0 if q.matrix is None else len(self.problem.source))
         whole: dict[int, Part | Fork] = {0: Part(0, np.zeros(len(self.problem.limits)), False, tangent)}

@@ -9,6 +9,7 @@ an earlier one changes.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,24 +28,11 @@ Round = tuple[Certificate, ...]  # the searches for one alternative, one per cas
 
 @dataclass(frozen=True, eq=False)
 class Compound:
-    """Several certificates that together prove an explanation.
+    """Several certificates that together prove an explanation, whose ``certificate`` it is if it took several searches."""
 
-    ``Explanation.certificate`` holds it if a question took several searches.
-
-    Parameters
-    ----------
-    rounds : tuple of tuple of Certificate
-        For each alternative, in the order in which they were found, one certificate per case.
-    apart : int
-        How many of the features that an alternative changes must stay in every later one; 0 if the answers of the only round
-        belong to different leaves.
-    count : int or None
-        The number of answers that were requested.
-    """
-
-    rounds: tuple[Round, ...] = field(repr=False)
-    apart: int
-    count: int | None
+    rounds: tuple[Round, ...] = field(repr=False)  # for each alternative, in the order in which they were found
+    apart: int  # of the features that an alternative changes: how many stay in later ones; 0: answers of different leaves
+    count: int | None  # the number of answers that were requested
 
     @property
     def problem(self) -> Problem:
@@ -71,44 +59,15 @@ class Compound:
         return out
 
     def searches(self) -> Iterator[Certificate]:
-        """Iterate over the certificates of single searches, round by round.
-
-        Yields
-        ------
-        Certificate
-            One certificate per round and case.
-        """
-        for one in self.rounds:
-            yield from one
+        """Iterate over the certificates of single searches, round by round."""
+        return itertools.chain.from_iterable(self.rounds)
 
     def owner(self, k: int) -> Certificate:
-        """Return the certificate that claims answer k.
-
-        Parameters
-        ----------
-        k : int
-            The place of the answer.
-
-        Returns
-        -------
-        Certificate
-            One of the certificates.
-        """
+        """Return the certificate that claims answer k."""
         return self._owners[k][0]
 
     def rounding_problem(self, k: int) -> tuple[Problem, Answer]:
-        """Return the problem in which the numbers of answer k may be rounded, and that answer.
-
-        Parameters
-        ----------
-        k : int
-            The place of the answer.
-
-        Returns
-        -------
-        tuple of Problem and Answer
-            Those of the certificate that claims the answer.
-        """
+        """Return the problem in which the numbers of answer k may be rounded, and that answer."""
         owner, place = self._owners[k]
         return owner.rounding_problem(place)
 
@@ -168,16 +127,8 @@ class Compound:
         }
 
     def check(self) -> bool:
-        """Check every proof, and that they fit together.
-
-        Returns
-        -------
-        bool
-            True if every claim holds.
-        """
-        if not self._is_consistent():
-            return False
-        return all(one.check() for one in self.searches())
+        """Check every proof, and that they fit together."""
+        return self._is_consistent() and all(one.check() for one in self.searches())
 
     def _is_consistent(self) -> bool:
         """Whether each round excludes the answers before it and nothing else, and no case hides a better answer."""
@@ -188,10 +139,8 @@ class Compound:
             for case, first in zip(one, self.rounds[0], strict=True):
                 if not _is_same(case, first, avoided):
                     return False
-            best = self._best(one)
-            if best is None:
-                return at == len(self.rounds) - 1
-            if self.apart and self._changes_nothing(best):
+            best = min((answer for case in one for answer in case.answers[:1]), key=lambda answer: answer.cost, default=None)
+            if best is None or (self.apart and self._changes_nothing(best)):
                 return at == len(self.rounds) - 1
             avoided.append(avoided_by(self.problem, best.row, self.apart))
         return self.count is None or len(self.rounds) <= self.count
@@ -199,10 +148,6 @@ class Compound:
     def _changes_nothing(self, answer: Answer) -> bool:
         """Whether an answer is the source, so that every other row changes all that it changes: nothing."""
         return bool((answer.row == self.problem.source).all())
-
-    def _best(self, one: Round) -> Answer | None:
-        answers = [answer for case in one for answer in case.answers[:1]]
-        return min(answers, key=lambda answer: answer.cost, default=None)
 
 
 def round_status(one: Round) -> Status:
@@ -237,23 +182,18 @@ def _is_same(case: Certificate, first: Certificate, avoided: list[ChangeLimit]) 
     if other.table is not None:
         members, most = np.vstack([other.table.members, members]), np.concatenate([other.table.most, most])
         return _are_equal(one.table, other.table._replace(members=members, most=most))
-    return _are_equal((one.table.members, one.table.most), (members, most)) and not _is_more(one)
+    table = one.table
+    has_more = len(table.first) or table.grids.on.any() or table.charges.any() or len(table.clauses)
+    return _are_equal((table.members, table.most), (members, most)) and not has_more
 
 
 def _statement(certificate: Certificate) -> tuple[Any, ...]:
     """The parts of a problem that all rounds share: source, bounds, costs, the user's rows, the margin and the target."""
-    problem, target = certificate.problem, certificate.statement()
+    problem, target = certificate.problem, certificate._statement()
     q, n = problem.question, len(problem.tree.left)
     start = int(q.indptr[n])
     rows = q.indptr[n:] - start, q.indices[start:], q.data[start:], q.bias[n:], np.array(q.equal)
     return (*target, *rows, q.features, q.matrix, np.array(problem.splits.margin), certificate.pool)
-
-
-def _is_more(problem: Problem) -> bool:
-    """Whether a table holds anything besides limits on changes."""
-    table = problem.table
-    assert table is not None
-    return bool(len(table.first) or table.grids.on.any() or table.charges.any() or len(table.clauses))
 
 
 def _are_equal(one: Any, other: Any) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -210,9 +210,6 @@ class NearCertificate(Certificate):
     multipliers: dict[int, Array] = field(repr=False, default_factory=dict)
     forks: dict[tuple[int, int], Part | Fork] = field(repr=False, default_factory=dict)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "ball": self.ball, "multipliers": self.multipliers, "forks": self.forks}
-
     def admits(self, row: Array) -> bool:
         """Whether a row is near the data."""
         label = self.problem.tree.value[self.problem.leaf_of(row)]
@@ -220,15 +217,8 @@ class NearCertificate(Certificate):
         return bool((self.ball.between(own, *self.ball.of_row(row)) <= self.ball.limit).any())
 
     def check(self) -> bool:
-        """Check the proof, without the search.
+        """Check the proof, without the search: the claims of ``Certificate``, and that the answer is near a row of its class.
 
-        Returns
-        -------
-        bool
-            True if every claim holds: those of ``Certificate.check``, and that the answer is near a row of its class.
-
-        Notes
-        -----
         An optimal answer may exceed its bound by 1e-9 of its cost, and by what it would save if the radius were larger by
         1e-12 of itself or if numbers were not rounded to floats.
         """

@@ -78,13 +78,7 @@ def interruptible(has_ended: Callable[[], bool]) -> Iterator[None]:
 
 
 def raise_if_ended() -> None:
-    """Interrupt a check between two of its parts.
-
-    Raises
-    ------
-    InterruptedCheckError
-        If the time for it is over.
-    """
+    """Interrupt a check between two of its parts if the time for it is over."""
     has_ended = _has_ended.get()
     if has_ended is not None and has_ended():
         raise InterruptedCheckError

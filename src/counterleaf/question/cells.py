@@ -17,8 +17,6 @@ from counterleaf.question.arrays import Features, Grids, SeparableCost, Table
 from counterleaf.types import Array
 
 _NOWHERE = np.empty((0, 3))
-
-
 _HIGHEST = 1e250  # the largest price of a cell; sums of prices stay finite
 
 
@@ -36,53 +34,26 @@ class TooCostlyError(UnboundedError):
 
 @dataclass(frozen=True, eq=False)
 class CellForest:
-    """Trees over cells: V coordinates, C cells in all, T trees with N nodes, W values per leaf, K scores.
+    """Trees over cells: V coordinates, C cells in all, T trees with N nodes, W values per leaf, K scores."""
 
-    Parameters
-    ----------
-    first_cell : (V + 1,) array of int
-        Where the cells of each coordinate begin.
-    grouped : (V,) array of bool
-        Whether a coordinate is a feature with finitely many values, whose cells have no order.
-    variable : (V,) array of int
-        The first variable of each coordinate; a group has one variable per cell.
-    edges : tuple of array
-        For each coordinate the first number of every cell but the first; empty for a group.
-    roots : (T,) array of int
-        The root of each tree.
-    coordinate, cut, left, right : (N,) array of int
-        The split of a node: cells up to ``cut`` go left; for a group, ``cut`` is the position of a subset. The coordinate of a
-        leaf is -1. Children have larger numbers than their parents.
-    subset_start : (U,) array of int
-        Where each subset begins in ``subset``.
-    subset : array of bool
-        Whether each cell of a group goes right.
-    value, output, start : array
-        What a leaf adds, the first score to which a tree adds, and the scores without trees.
-    narrow, late, divisor : object
-        Whether sums are in float32, whether the start is added last, and the number by which sums are divided.
-    closed : (N,) array of bool
-        Leaves that no answer may reach.
-    """
-
-    first_cell: Array
-    grouped: Array
-    variable: Array
-    edges: tuple[Array, ...]
-    roots: Array
-    coordinate: Array
-    cut: Array
-    left: Array
-    right: Array
-    subset_start: Array
-    subset: Array
-    value: Array
-    output: Array
-    start: Array
-    narrow: bool
-    late: bool
-    divisor: float
-    closed: Array
+    first_cell: Array  # (V + 1,) where the cells of each coordinate begin
+    grouped: Array  # (V,) whether a coordinate is a feature with finitely many values, whose cells have no order
+    variable: Array  # (V,) the first variable of each coordinate; a group has one variable per cell
+    edges: tuple[Array, ...]  # for each coordinate the first number of every cell but the first; empty for a group
+    roots: Array  # (T,)
+    coordinate: Array  # (N,) of the split of a node; -1 for a leaf. Children have larger numbers than their parents
+    cut: Array  # (N,) cells up to it go left; for a group, it is the position of a subset
+    left: Array  # (N,)
+    right: Array  # (N,)
+    subset_start: Array  # (U,) where each subset begins in ``subset``
+    subset: Array  # whether each cell of a group goes right
+    value: Array  # (N, W) what a leaf adds
+    output: Array  # (T,) the first score to which a tree adds
+    start: Array  # (K,) the scores without trees
+    narrow: bool  # whether sums are in float32
+    late: bool  # whether the start is added last
+    divisor: float  # of the sums
+    closed: Array  # (N,) leaves that no answer may reach
 
     @property
     def size(self) -> int:
@@ -284,14 +255,9 @@ class CellPrices(NamedTuple):
 
 
 def price_cells(forest: CellForest, features: Features, table: Table | None) -> CellPrices:
-    """Price the cells of a question.
+    """Price the cells of a question; an infinite price means that a cell is not allowed.
 
-    Raises
-    ------
-    UnboundedError
-        If the cost of a number keeps decreasing as it moves away.
-    TooCostlyError
-        If the price of a cell overflows; an infinite price means that a cell is not allowed.
+    Raises ``UnboundedError`` if the cost of a number keeps decreasing, and ``TooCostlyError`` if the price of a cell overflows.
     """
     out = CellPrices(np.full(forest.cells, np.inf), np.zeros(forest.cells), np.zeros(forest.cells, bool))
     for j in range(forest.size):

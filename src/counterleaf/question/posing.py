@@ -12,10 +12,9 @@ import numpy as np
 from counterleaf.model.decision import Decision
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit, Features, Grids, LinearRow, Posed, Table
-from counterleaf.question.constraints.boxes import Interval
-from counterleaf.question.constraints.lowering import Limits
+from counterleaf.question.constraints.lowering import Interval, Limits
 from counterleaf.question.costs.prices import Prices
-from counterleaf.question.splits import Splits
+from counterleaf.question.splits import Margin, Splits, aim, prepare
 from counterleaf.question.variables import Variables
 from counterleaf.table.infer import Spreads
 from counterleaf.types import Array
@@ -60,6 +59,13 @@ class TargetTree(NamedTuple):
     variables: Variables
     guard: float  # of its terms: the distance that answers keep from a split that the model sums in its own order
     paid: float = 0.0  # the part of it whose price an optimal answer may cost more than its bound
+
+
+def stump(margin: Margin, variables: Variables) -> TargetTree:
+    """The question of an ensemble, which is one about a tree with a single leaf: it is about the row, not about the trees."""
+    tree = Tree([-1], [-1], np.zeros((1, len(variables.group))), [0.0], [0])  # type: ignore[arg-type]  # lists
+    splits = prepare(tree, margin, variables)
+    return TargetTree(tree, splits, aim(tree, splits, {0: 0.0}), variables, 0.0)
 
 
 class RowArrays(NamedTuple):

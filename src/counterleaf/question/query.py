@@ -1,12 +1,13 @@
-"""Targets, and a question as the searches read it: checked once, then passed through the search, the batch and the answer."""
+"""Targets and margins, and a question as the searches read it: what depends on the features of an explainer."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -15,16 +16,60 @@ from counterleaf.model.decision import Decision, Goal, Range, ScoreDecision
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit
-from counterleaf.question.constraints.kinds import Constraint, Near, Support
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import support_of
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Margin
+from counterleaf.table.features import Numeric
+from counterleaf.table.frames import by_name
+from counterleaf.table.infer import Spreads
+from counterleaf.table.schema import Schema
 from counterleaf.types import Array
+
+if TYPE_CHECKING:
+    from counterleaf.question.question import Question
 
 _FREE = 0.0  # the price of a class that is only named
 
 
+class _Interval:
+    """Ends of an interval, of which one may be open."""
+
+    __slots__ = ()
+    at_least: float | None
+    at_most: float | None
+
+    def __post_init__(self) -> None:
+        """Check the ends and store them as floats."""
+        name = type(self).__name__.lower()
+        for end in ("at_least", "at_most"):
+            given = getattr(self, end)
+            if isinstance(given, (bool, np.bool_)):
+                raise CounterleafError(f"{end} is {given}; expected a number")
+            object.__setattr__(self, end, None if given is None else number(given, end))
+        low, high = self.at_least, self.at_most
+        if low is None and high is None:
+            raise CounterleafError(f"{name} has no interval; pass at_least= or at_most=")
+        if low is not None and high is not None and low > high:
+            raise CounterleafError(f"{name} at least {low:g} and at most {high:g} is empty; swap the two numbers")
+        for end_value in (low, high):
+            if name == "probability" and end_value is not None and not 0.0 <= end_value <= 1.0:
+                raise CounterleafError(f"probability got {end_value:g}; expected a number from 0 to 1")
+
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        low, high = (None if end is None else repr(end).removesuffix(".0") for end in (self.at_least, self.at_most))
+        if low is not None and low == high:
+            return f"exactly {low}"
+        if low is not None and high is not None:
+            return f"from {low} to {high}"
+        return f"at least {low}" if low is not None else f"at most {high}"
+
+
 @dataclass(frozen=True, slots=True)
-class Probability:
+class Probability(_Interval):
     """The target that the model gives a class a probability within an interval; made by ``probability``.
 
     Parameters
@@ -39,23 +84,12 @@ class Probability:
     at_least: float | None = None
     at_most: float | None = None
 
-    def __post_init__(self) -> None:
-        _set_ends(self, "probability")
-        for end in (self.at_least, self.at_most):
-            if end is not None and not 0.0 <= end <= 1.0:
-                raise CounterleafError(f"probability got {end:g}; expected a number from 0 to 1")
-
     def __str__(self) -> str:
         return f"probability of {self.label} {self.interval}"
 
-    @property
-    def interval(self) -> str:
-        """The interval in words."""
-        return _interval(self.at_least, self.at_most)
-
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Value(_Interval):
     """The target that a regression model predicts a value within an interval; made by ``value``.
 
     Parameters
@@ -67,16 +101,8 @@ class Value:
     at_least: float | None = None
     at_most: float | None = None
 
-    def __post_init__(self) -> None:
-        _set_ends(self, "value")
-
     def __str__(self) -> str:
         return f"value {self.interval}"
-
-    @property
-    def interval(self) -> str:
-        """The interval in words."""
-        return _interval(self.at_least, self.at_most)
 
 
 def probability(label: Any, *, at_least: float | None = None, at_most: float | None = None) -> Probability:
@@ -94,11 +120,6 @@ def probability(label: Any, *, at_least: float | None = None, at_most: float | N
     -------
     Probability
         The target.
-
-    Raises
-    ------
-    CounterleafError
-        If there is no interval, or it is not within 0 and 1.
 
     Examples
     --------
@@ -121,40 +142,12 @@ def value(*, at_least: float | None = None, at_most: float | None = None) -> Val
     Value
         The target.
 
-    Raises
-    ------
-    CounterleafError
-        If there is no interval.
-
     Examples
     --------
     >>> print(value(at_least=250_000))
     value at least 250000
     """
     return Value(at_least, at_most)
-
-
-def _set_ends(target: Any, name: str) -> None:
-    """Check the ends of an interval and store them as floats."""
-    for end in ("at_least", "at_most"):
-        given = getattr(target, end)
-        if isinstance(given, (bool, np.bool_)):
-            raise CounterleafError(f"{end} is {given}; expected a number")
-        object.__setattr__(target, end, None if given is None else number(given, end))
-    low, high = target.at_least, target.at_most
-    if low is None and high is None:
-        raise CounterleafError(f"{name} has no interval; pass at_least= or at_most=")
-    if low is not None and high is not None and low > high:
-        raise CounterleafError(f"{name} at least {low:g} and at most {high:g} is empty; swap the two numbers")
-
-
-def _interval(at_least: float | None, at_most: float | None) -> str:
-    low, high = (None if end is None else repr(end).removesuffix(".0") for end in (at_least, at_most))
-    if low is not None and low == high:
-        return f"exactly {low}"
-    if low is not None and high is not None:
-        return f"from {low} to {high}"
-    return f"at least {low}" if low is not None else f"at most {high}"
 
 
 class Options(TypedDict, total=False):
@@ -167,36 +160,31 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """A ``Question`` as the searches of one explainer read it.
+    """A ``Question`` as the searches of one explainer read it: what depends on its features, and what each search varies."""
 
-    ``target`` is what the user passed, ``cost`` as well, or the default; ``prices`` is the cost as arrays.
-    """
-
-    target: Any
-    cost: Any
-    prices: Prices
-    constraints: tuple[Constraint, ...]
-    margin: Margin = 0.0
-    count: int | None = 1
-    time_limit: float | None = None
-    max_nodes: int | None = None
-    apart: int = 0  # how many of the features that an answer changes stay in every later one; 0: answers of different leaves
+    question: Question
+    cost: Any  # that of the question, or the default
+    prices: Prices  # the cost as arrays
+    margin: Margin  # for every feature
+    constraints: tuple[Constraint, ...]  # those of the question, or of one of its cases
+    count: int | None  # of answers of a search
     avoided: tuple[ChangeLimit, ...] = ()  # limits on the features that change, from the alternatives found before
-    question: Any = None  # the Question
+
+    @property
+    def until(self) -> float:
+        """The time at which a search stops that begins now."""
+        limit = self.question.time_limit
+        return math.inf if limit is None else time.perf_counter() + limit
 
     @property
     def support(self) -> int:
         """The number of rows of the data that a leaf needs to count."""
-        return max((one.least for one in self.constraints if isinstance(one, Support)), default=0)
+        return support_of(self.constraints)
 
     @property
     def near(self) -> Near | None:
         """The constraint that the answer is near the data, if there is one."""
         return next((one for one in self.constraints if isinstance(one, Near)), None)
-
-    def goal(self, tree: Tree | Ensemble, source_class: int) -> Goal:
-        """The target for a row that the model assigns to ``source_class``."""
-        return read_goal(self.target, tree, source_class)
 
 
 def known_options(call: str, options: Any, known: Any = Options) -> Any:
@@ -220,27 +208,7 @@ def wanted(target: Any, decision: Decision | ScoreDecision) -> Any:
 
 
 def read_goal(target: Any, tree: Tree | Ensemble, source_class: int) -> Goal:
-    """Read a target: class index -> class cost, or a range of a probability or value.
-
-    Parameters
-    ----------
-    target : object, list, dict, Probability, Value or None
-        A class, several classes, a dict from class to cost, an interval, or None for every class except ``source_class``.
-    tree : Tree or Ensemble
-        The tree of the model, or its trees.
-    source_class : int
-        The index of the class that the model predicts for the row.
-
-    Returns
-    -------
-    dict or Range
-        The target in the terms of the tree.
-
-    Raises
-    ------
-    CounterleafError
-        If the target does not fit the model.
-    """
+    """Read a target for a row of some class: class index -> class cost, or a range of a probability or value."""
     if isinstance(target, Value) and not tree.is_regression:
         raise CounterleafError(
             f"target is a value, but the model predicts classes; name one of {some(tree.classes.tolist())}, "
@@ -265,27 +233,7 @@ def read_goal(target: Any, tree: Tree | Ensemble, source_class: int) -> Goal:
 
 
 def read_target(target: Any, classes: Array, source_class: int) -> dict[int, float]:
-    """Read a target as class index -> class cost.
-
-    Parameters
-    ----------
-    target : object, list, dict or None
-        A class, several classes, a dict from class to cost, or None for every class except ``source_class``.
-    classes : array of shape (n_classes,)
-        The labels of the model.
-    source_class : int
-        The index of the class that the model predicts for the row.
-
-    Returns
-    -------
-    dict
-        From class index to class cost.
-
-    Raises
-    ------
-    CounterleafError
-        If the target is empty, names an unknown class, or has a cost that is not a finite number.
-    """
+    """Read a class, a list of classes, a dict of costs, or None for every class but one, as class index -> class cost."""
     labels = classes.tolist()
     if target is None:
         return {k: 0.0 for k in range(len(labels)) if k != source_class}
@@ -306,3 +254,44 @@ def read_target(target: Any, classes: Array, source_class: int) -> dict[int, flo
     if not out:
         raise CounterleafError("target is empty; name at least one class")
     return out
+
+
+def read_margin(margin: Any, schema: Schema, spreads: Spreads | None) -> Margin:
+    """Check a margin: one number, distances by feature, or a percentage of each feature's range in the data, such as "1%".
+
+    The result is one number, or one per feature: 0 for features that have no number.
+    """
+    margin = by_name(margin)
+    if isinstance(margin, str):
+        share = _share(margin)
+        if spreads is None:
+            raise CounterleafError(
+                f"margin={brief(margin)} is a share of the range of the data; pass data= to Explainer, or numbers"
+            )
+        numbers = [isinstance(feature, Numeric) for feature in schema]
+        return tuple(np.where(numbers, share * spreads.range, 0.0).tolist())
+    if not isinstance(margin, Mapping):
+        value = number(margin, "margin")
+        if value < 0:
+            raise CounterleafError(f"margin is {value}; expected 0 or more")
+        return value
+    out = [0.0] * len(schema)
+    for name, distance in margin.items():
+        d = schema.index(name)
+        if not isinstance(schema.features[d], Numeric):
+            raise CounterleafError(f"margin names feature {schema.names[d]!r}, which is not a number; leave it out")
+        out[d] = number(distance, f"the margin of {schema.names[d]!r}")
+        if out[d] < 0:
+            raise CounterleafError(f"the margin of {schema.names[d]!r} is {brief(distance)}; expected 0 or more")
+    return tuple(out)
+
+
+def _share(text: str) -> float:
+    """The share that a percentage stands for."""
+    try:
+        share = float(text.strip().removesuffix("%")) / 100 if text.strip().endswith("%") else math.nan
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < math.inf:
+        raise CounterleafError(f'margin is {brief(text)}; expected a number, a dict by feature, or a percentage such as "1%"')
+    return share

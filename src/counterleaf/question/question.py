@@ -9,7 +9,8 @@ from typing import Any
 
 from counterleaf.errors import CounterleafError, brief, flat, number, whole
 from counterleaf.question.codec import PARTS, Object, check_keys, question_in, question_out
-from counterleaf.question.constraints.kinds import Constraint, Support, listed
+from counterleaf.question.constraints.kinds import Constraint, listed
+from counterleaf.question.constraints.several import Support
 from counterleaf.question.costs.terms import Term
 from counterleaf.question.query import Probability, Value, classes_in_words
 from counterleaf.strict_json import loads

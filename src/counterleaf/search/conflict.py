@@ -15,14 +15,11 @@ def smallest_conflict(
 ) -> tuple[_T, ...]:
     """Find a smallest subset of some constraints that no row satisfies, given that no row satisfies them all.
 
-    The subset is empty if no row exists even without constraints. None of its constraints can be left out.
-
     ``is_feasible(subset)`` returns False only with a proof, so the result is proved infeasible. Otherwise it returns True, or
     the positions of all constraints that a row which it found satisfies; they make the search faster. The result is smallest
     because every conflict meets the complement of every feasible set: a smallest set that meets all complements found so far
-    is a smallest conflict if it is infeasible; otherwise it grows into a feasible set with a new complement. The
-    search has two limits, a thousand solves and a number of steps between them. If it reaches one, the result may not be a
-    smallest conflict. If ``is_feasible`` returns True for lack of a proof, some of its constraints may be unnecessary as well.
+    is a smallest conflict if it is infeasible; otherwise it grows into a feasible set with a new complement. It may be larger
+    if the search reaches a limit, or if ``is_feasible`` returns True for lack of a proof.
 
     Examples
     --------

@@ -20,7 +20,9 @@ from counterleaf.proof.certificate import GAP, Findings, Status
 from counterleaf.proof.near import Cell, Found, NearCertificate, NearPart, boxes
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, Part, Parting, obeys
-from counterleaf.question.constraints.kinds import Choice, Limit, Near, Support
+from counterleaf.question.constraints.kinds import Boxed
+from counterleaf.question.constraints.several import Support
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.query import Query
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
@@ -35,15 +37,9 @@ _NONE = np.empty(0)
 
 
 def check_question(near: Near, query: Query, schema: Schema, plain: bool, oblique: bool) -> None:
-    """Refuse what the search for rows near the data does not support.
-
-    Raises
-    ------
-    CounterleafError
-        If the tree, the cost or another part of the question does not fit.
-    """
+    """Refuse what the search for rows near the data does not support."""
     reason = ""
-    others = [one for one in query.constraints if not isinstance(one, (Limit, Choice, Support)) and one is not near]
+    others = [one for one in query.constraints if not isinstance(one, (Boxed, Support)) and one is not near]
     if others:
         reason = f"{others[0]}; expected constraints on single features, such as freeze, fix, between, allow or only_increase"
     elif not plain:
@@ -60,7 +56,7 @@ def check_question(near: Near, query: Query, schema: Schema, plain: bool, obliqu
         reason = "several answers; expected count=1"
     elif query.margin:
         reason = "a margin; expected 0"
-    elif query.max_nodes is not None:
+    elif query.question.max_nodes is not None:
         reason = "max_nodes; use time_limit"
     elif schema.gaps:
         reason = "a row with missing numbers; fill them in first"

@@ -2,41 +2,80 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.core.inputs import STATUS, core_engine, core_limits, core_target
 from counterleaf.core.outcomes import Outcomes
 from counterleaf.core.stopping import has_ended
-from counterleaf.errors import CounterleafError
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import UNPROVABLE, Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import InterruptedCheckError, interruptible, obeys
 from counterleaf.question.arrays import Posed, Table
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
-from counterleaf.question.posing import TargetTree, change_arrays, pose
+from counterleaf.question.posing import TargetTree, change_arrays, clause_boxes, pose, stacked
 from counterleaf.question.query import Query
 from counterleaf.question.splits import Margin, Splits, aim, prepare
 from counterleaf.question.variables import Variables
-from counterleaf.search.prepared import PreparedTarget, PreparedTree, RecentValues, Run, Source, Target
 from counterleaf.search.refine import refine, runaway
+from counterleaf.search.targets import RecentValues, Source, unbounded
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
+
+Target = dict[int, float]  # class index -> class cost
+
+_STATUS = {
+    _core.Verdict.OPTIMAL: Status.OPTIMAL,
+    _core.Verdict.INFEASIBLE: Status.INFEASIBLE,
+    _core.Verdict.LIMIT: Status.LIMIT,
+}
+_OF_TARGET = ("below", "first", "leaves")  # the fields of the nodes that depend on the target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedTree:
+    """The tree with one margin, as the proof and as the core read it."""
+
+    splits: Splits
+    core: _core.Engine
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedTarget:
+    """The nodes of a tree with one target, as the proof and as the core read them."""
+
+    nodes: Array
+    core: _core.Target
+
+
+class Run(NamedTuple):
+    """One query about one source, prepared for the proof and for the core."""
+
+    tree: PreparedTree
+    target: PreparedTarget
+    source: Source
+    query: Query
+    limits: Limits | None  # None if there are no constraints
+    core_limits: _core.Limits
+
+    def find(self, budget: _core.Budget, earlier: _core.Answer | None) -> _core.Answer:
+        """Run the core's search."""
+        arguments = self.source.vector, self.source.leaf, self.query.prices.core, self.target.core
+        return self.tree.core.find(*arguments, self.core_limits, budget, earlier)
 
 
 class Search:
     """The search for the cheapest rows of one tree over the variables of a schema.
 
-    ``guard`` is the share of an oblique split's terms by which its sum may differ if the model sums in another order.
-    ``like`` is a search for a tree with the same splits, whose preparations are shared. ``sums`` marks splits that the model
-    computes as sums of several terms, see ``prepare``. ``closed`` marks leaves that do not count, see ``aim``. ``paid`` is the
-    part of the guard whose price an optimal answer may cost more than its bound, by default all of it.
+    ``like`` is a search for a tree with the same splits, whose preparations are shared. ``sums``, ``closed``, ``guard`` and
+    ``paid`` (by default all of the guard) are as in ``prepare``, ``aim`` and ``TargetTree``.
     """
 
     def __init__(
@@ -60,7 +99,7 @@ class Search:
 
         def make() -> PreparedTree:
             splits = prepare(self.tree, margin, self.variables, self.sums)
-            return PreparedTree(splits, core_engine(self.tree, splits, self._core_layout, self.guard))
+            return PreparedTree(splits, self._engine(splits))
 
         return self._trees.get(margin, make)
 
@@ -73,14 +112,19 @@ class Search:
 
         def make() -> PreparedTarget:
             nodes = aim(self.tree, self.splits(margin), target, self.closed)
-            return PreparedTarget(nodes, core_target(nodes))
+            return PreparedTarget(nodes, _core.Target(*(np.ascontiguousarray(nodes[name]) for name in _OF_TARGET)))
 
         return self._targets.get((margin, *target.items()), make)
 
-    @functools.cached_property
-    def _core_layout(self) -> _core.Layout:
-        v = self.variables
-        return _core.Layout(v.group, v.feature, _core.Grids(*v.grids), v.first, v.last)
+    def _engine(self, splits: Splits) -> _core.Engine:
+        """The core's engine for the tree with one margin."""
+        nodes, w, v = splits.nodes, self.tree.weights, self.variables
+        left, right, form, index = (np.ascontiguousarray(nodes[name]) for name in ("left", "right", "form", "index"))
+        arrays = left, right, form, index, np.stack([nodes["cut_left"], nodes["cut_right"]])
+        rows = _core.Rows(w.indptr, w.indices, w.data, self.tree.bias, w.shape[1])
+        layout = _core.Layout(v.group, v.feature, _core.Grids(*v.grids), v.first, v.last)
+        closed, narrow = self.tree.closed == "right", self.tree.dtype == "float32"
+        return _core.Engine(arrays, rows, layout, closed, narrow, splits.margins, self.guard)
 
     @functools.cached_property
     def _free(self) -> _core.Limits:
@@ -102,27 +146,29 @@ class Search:
         return Run(self.ready(query.margin), self.target(target, query.margin), source, query, limits, core)
 
     def core_limits(self, limits: Limits, query: Query) -> _core.Limits:
-        """The limits of a query as the core takes them."""
-        return core_limits(limits, *change_arrays(limits, query.avoided, self.variables.count))
+        """The limits of a query, about one or several sources, as the core takes them."""
+        n, width = limits.lower.shape
+        rows, equal = stacked(limits.rows)
+        members, most = change_arrays(limits, query.avoided, self.variables.count)
+        changes, clauses = _core.ChangeLimits(members.astype(np.int64), most), _core.Clauses(*clause_boxes(limits, n))
+        kept = np.empty(0, np.int64)  # lower_constraints has bounded the missing values already
+        return _core.Limits(limits.lower, limits.upper, False, kept, _core.Rows(*rows, width), equal, changes, clauses)
 
     def certify(
         self, source: Source, query: Query, target: Target, budget: _core.Budget, earlier: _core.Answer | None = None
     ) -> Certificate:
-        """Find the cheapest leaves of a target for one source, with their proof.
-
-        ``budget`` holds the number of leaves and the limits. ``earlier`` is the answer to the query with a smaller margin.
-        """
+        """Find the cheapest leaves of a target for one source, with their proof; see ``Targets.solve``."""
         until = math.inf if budget.seconds is None else time.perf_counter() + budget.seconds
         run = self.run(source, query, target)
-        if run.limits is not None and run.limits.pool is not None:
-            return self._choose(run, run.limits.pool, budget)
-        answer = run.find(budget, earlier)
-        found = self._certificate(run, answer)
+        found = self._found(run, budget, earlier)
+        answer, doubt = found.findings.answer, self.guard > self.paid
+        if answer is None or not (answer.doubt or answer.thin or doubt or found.findings.status is Status.LIMIT):
+            return found
         try:
             with interruptible(lambda: has_ended(until)):
                 return self._proved(run, found, budget)
         except InterruptedCheckError:
-            return found.unchecked() if answer.doubt or self.guard > self.paid or found.status is Status.LIMIT else found
+            return found.unchecked() if answer.doubt or doubt or found.status is Status.LIMIT else found
 
     def _proved(self, run: Run, found: Certificate, budget: _core.Budget) -> Certificate:
         """A certificate whose proof is sure: the one found, another one, or one that claims less."""
@@ -137,7 +183,11 @@ class Search:
         better = self._refined(found, budget)
         if better is not found:
             return better
-        self._check_bounded(_runaway(found))
+        variable = -1
+        with contextlib.suppress(*UNPROVABLE):  # the parts do not tell
+            variable = runaway(found)
+        if variable >= 0:
+            raise unbounded(self.schema, variable)
         return found.weakened()
 
     def _is_proved(self, found: Certificate) -> bool:
@@ -148,16 +198,15 @@ class Search:
 
     def find(self, source: Source, query: Query, target: Target, budget: _core.Budget) -> Certificate:
         """Find the cheapest leaves of a target for one source, without making sure of the proof."""
-        run = self.run(source, query, target)
+        return self._found(self.run(source, query, target), budget, None)
+
+    def _found(self, run: Run, budget: _core.Budget, earlier: _core.Answer | None) -> Certificate:
         if run.limits is not None and run.limits.pool is not None:
             return self._choose(run, run.limits.pool, budget)
-        return self._certificate(run, run.find(budget, None))
+        return self._certificate(run, run.find(budget, earlier))
 
     def _refined(self, found: Certificate, budget: _core.Budget) -> Certificate:
-        """A certificate refined in rational numbers if its check succeeds; otherwise the same certificate.
-
-        Rows that keep a guard from the faces stay if they are cheap enough.
-        """
+        """A certificate refined in rational numbers if its check succeeds, else the same one; rows with a guard may stay."""
         for keep in (True,) if self.guard > self.paid else (True, False) if self.guard else (False,):
             try:
                 better = refine(found, budget.count, keep)
@@ -169,32 +218,23 @@ class Search:
 
     def _certificate(self, run: Run, answer: _core.Answer, widened: bool = False) -> Certificate:
         """The claims of the core's answer with their proof."""
-        status = STATUS.get(answer.verdict)
-        if status is None:
-            self._check_bounded(answer.runaway)
-        assert status is not None
+        if answer.verdict not in _STATUS:
+            raise unbounded(self.schema, answer.runaway)
+        status = _STATUS[answer.verdict]
         found = answer.leaves, answer.costs, answer.bounds, answer.points, answer.lower_bound, answer
         return Certificate(self.problem(run, widened), Findings(status, *found))
 
-    def _check_bounded(self, variable: int) -> None:
-        """Refuse a cost that keeps decreasing with a variable."""
-        if variable >= 0:
-            name = self.schema.variables[variable]
-            raise CounterleafError(
-                f"the cost is unbounded: it keeps decreasing as feature {name!r} moves away from the source; "
-                f"bound it with between()"
-            )
-
     def problem(self, run: Run, widened: bool = False) -> Problem:
         """The problem of a query as its proof reads it; the arrays are built when they are first read."""
-        return Problem(self.tree, run.tree.splits, lambda: self._pose(run, widened))
 
-    def _pose(self, run: Run, widened: bool) -> tuple[Posed, Table | None]:
-        model = TargetTree(self.tree, run.tree.splits, run.target.nodes, self.variables, self.guard, self.paid)
-        source, limits = run.source.vector, run.limits
-        if limits is None:
-            limits = lower_constraints((), self.schema, source[None])
-        return pose(model, source, run.query.prices, limits, run.query.avoided, widened)
+        def posed() -> tuple[Posed, Table | None]:
+            model = TargetTree(self.tree, run.tree.splits, run.target.nodes, self.variables, self.guard, self.paid)
+            limits = run.limits
+            if limits is None:
+                limits = lower_constraints((), self.schema, run.source.vector[None])
+            return pose(model, run.source.vector, run.query.prices, limits, run.query.avoided, widened)
+
+        return Problem(self.tree, run.tree.splits, posed)
 
     def find_many(
         self,
@@ -236,11 +276,3 @@ class Search:
         paid = costs[order]
         found = Findings(status, leaves[order], paid, paid, pool[order], float(paid.min(initial=math.inf)))
         return Certificate(problem, found, among)
-
-
-def _runaway(found: Certificate) -> int:
-    """A variable whose cost decreases without bound; -1 if there is none, or if the parts do not tell."""
-    try:
-        return runaway(found)
-    except UNPROVABLE:
-        return -1

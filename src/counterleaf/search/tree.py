@@ -17,24 +17,16 @@ from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Part
-from counterleaf.question.constraints.kinds import Near
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.posing import GUARDS, Guard
 from counterleaf.question.query import Query
 from counterleaf.search.near import ball_of, check_question, find_near
-from counterleaf.search.prepared import Source
 from counterleaf.search.search import Search
-from counterleaf.search.targets import Targets
+from counterleaf.search.targets import Source, Targets
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
-_INSIDE = (
-    1e-9,
-    3e-10,
-    1e-10,
-    3e-11,
-    1e-11,
-    1e-12,
-)  # the excess of the odds of an answer, until it is proved
+_INSIDE = (1e-9, 3e-10, 1e-10, 3e-11, 1e-11, 1e-12)  # the excess of the odds of an answer, until it is proved
 _TANGENTS = 120  # rounds of tangents
 
 
@@ -73,16 +65,13 @@ class TreeTargets(Targets):
         self.search = Search(tree, schema, guard if guard > GUARDS[0] else 0.0)
 
     def at(self, goal: Goal, guard: float = 0.0, support: int = 0) -> TreeTarget:
-        """The target of a question, remembered for the next one.
-
-        ``guard`` is the least guard of its search, ``support`` the number of rows of the data that a leaf needs to count.
-        """
+        """The target of a question, with a least guard and without leaves of less support, remembered for the next one."""
         key = (tuple(goal.items()) if isinstance(goal, Mapping) else goal, guard, support)
         return self._made.get(key, lambda: self._prepared(decide(self.tree, goal, closed=self.closed(support)), guard))
 
     def may_round(self, decision: Decision) -> bool:
         """Whether the model may sum in another order than the plain tree, and therefore refute an answer."""
-        return bool(Guard.of(self.guard, decision).larger)
+        return self.guard > 0.0 or not decision.same_splits
 
     def _prepared(self, decision: Decision, guard: float) -> TreeTarget:
         least = self.search.guard
@@ -132,8 +121,7 @@ class TreeTargets(Targets):
     ) -> tuple[Certificate, Decision]:
         """Find the cheapest leaves where a region is curved: tangents contain it, and are added where an answer misses it.
 
-        The answers are sought a little inside of the region, so that they reach the goal itself in spite of rounding. The proof
-        is about the tangents of the goal itself.
+        Answers lie a little inside of the region, so that rounding does not matter; the proof is about tangents of the region.
         """
         cuts: Cuts = {}
         best: tuple[Certificate, Decision] | None = None
@@ -188,7 +176,7 @@ class _Clock:
     """The limits of one question that takes several searches, which share its time."""
 
     def __init__(self, budget: _core.Budget, query: Query) -> None:
-        self._count, self._nodes = budget.count, query.max_nodes
+        self._count, self._nodes = budget.count, query.question.max_nodes
         self._until = math.inf if budget.seconds is None else time.perf_counter() + budget.seconds
 
     def budget(self) -> _core.Budget:

@@ -8,16 +8,22 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Cut
-from counterleaf.packed_arrays import Unpacker
+from counterleaf.packed_arrays import Unpacker, pack
 from counterleaf.proof.certificate import Findings, Status
+from counterleaf.proof.ensembles.pieces import Links
+from counterleaf.proof.ensembles.steps import ForestProof
 from counterleaf.proof.walk import Fork, Part, Parting
 from counterleaf.question.cells import CellForest
-from counterleaf.storage.ensembles.proofs import proof_in, proof_out
 from counterleaf.storage.problems import Claim, Claims
 from counterleaf.strict_json import number_out, numbers_in, numbers_out
 from counterleaf.types import Array
 
 _MISFIT = "the answer's JSON has arrays that do not fit together; write it again with to_json"
+_BOXES, _STEPS = ("parent", "side"), ("node", "kind", "multipliers", "coordinate", "cells")
+_SETS, _STARTS = ("mu", "unit"), ("set_links", "set_messages")
+_LINKS = {"tree": "link_tree", "coordinate": "link_coordinate", "pieces": "link_pieces", "piece_of": "piece_of"}
+_WHOLE = (*_BOXES, *_STEPS, *_STARTS, "links_used", "messages")
+_MESSAGES = ("i1", "i2", "i4")  # the formats of messages, which the check adds without overflow
 
 
 def claims_out(claims: Claims, of_ensemble: bool, single: bool) -> dict[str, Any]:
@@ -57,7 +63,7 @@ def _claim_out(claim: Claim, of_ensemble: bool) -> dict[str, Any]:
         "bounds": numbers_out(found.bounds),
     }
     if of_ensemble:
-        return {**shared, "proofs": [proof_out(one) for one in claim.proofs]}
+        return {**shared, "proofs": [_proof_out(one) for one in claim.proofs]}
     return {
         **shared,
         "guard": claim.guard,
@@ -70,7 +76,7 @@ def _claim_out(claim: Claim, of_ensemble: bool) -> dict[str, Any]:
 def _claim_in(content: dict[str, Any], forest: CellForest | None, unpacker: Unpacker) -> Claim:
     findings = _findings_in(content)
     if forest is not None:
-        return Claim(findings, proofs=tuple(proof_in(one, forest, unpacker) for one in content["proofs"]))
+        return Claim(findings, proofs=tuple(_proof_in(one, forest, unpacker) for one in content["proofs"]))
     parts = {int(node): _parts_in(int(node), part) for node, part in content["parts"]}
     cuts = {leaf: tuple(map(_cut_in, entries)) for leaf, entries in content["tangents"]}
     guard, widened = content["guard"], content["widened"]
@@ -135,3 +141,36 @@ def _whole(values: list[Any]) -> Array:
     if not all(type(value) is int for value in values):
         raise ValueError("a value that is not a whole number")
     return np.array(values, np.int64)
+
+
+def _proof_out(proof: ForestProof) -> dict[str, Any]:
+    """Write one proof."""
+    names = (*_WHOLE, "marks", *_SETS, "weights")
+    links = {name: pack(getattr(proof.links, field)) for field, name in _LINKS.items()}
+    return {**{name: pack(getattr(proof, name)) for name in names}, **links}
+
+
+def _proof_in(content: dict[str, Any], forest: CellForest, unpacker: Unpacker) -> ForestProof:
+    """Read a proof about a forest; shapes are checked, and the sizes from which ``check`` allocates memory."""
+    boxes, steps, sets = (content[name]["shape"][0] for name in ("parent", "node", "mu"))
+    links = _links_in(content, forest, unpacker)
+    sizes = {**dict.fromkeys(_BOXES, boxes), **dict.fromkeys(_STEPS, steps), **dict.fromkeys(_STARTS, sets + 1)}
+    parts = {name: unpacker.whole(name, content[name], sizes.get(name)) for name in _WHOLE}
+    reals = {name: unpacker.real(name, content[name], sets) for name in _SETS}
+    weights = unpacker.real("weights", content["weights"], sets, None)
+    if content["messages"]["dtype"] not in _MESSAGES:
+        raise CounterleafError("the answer's JSON has messages of more than 32 bits; write it again with to_json")
+    return ForestProof(**parts, **reals, weights=weights, marks=unpacker.octets("marks", content["marks"]), links=links)
+
+
+def _links_in(content: dict[str, Any], forest: CellForest, unpacker: Unpacker) -> Links:
+    """Read the links, checked to be those of trees and coordinates that exist, with no more pieces than cells."""
+    tree = unpacker.whole("link_tree", content["link_tree"], None)
+    coordinate = unpacker.whole("link_coordinate", content["link_coordinate"], len(tree))
+    pieces = unpacker.whole("link_pieces", content["link_pieces"], len(tree))
+    piece_of = unpacker.whole("piece_of", content["piece_of"], None)
+    cells = np.diff(forest.first_cell)
+    sound = ((tree >= 0) & (tree < len(forest.roots)) & (coordinate >= 0) & (coordinate < forest.size)).all()
+    if not sound or (pieces > cells[coordinate]).any() or (pieces < 0).any():
+        raise CounterleafError("the answer's JSON has a proof about other trees or features; write it again with to_json")
+    return Links(tree, coordinate, pieces, piece_of)

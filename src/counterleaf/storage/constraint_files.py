@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from counterleaf.errors import CounterleafError, brief, flat
-from counterleaf.question.codec import constraint_out
 from counterleaf.question.constraints.kinds import Constraint, listed
 from counterleaf.question.question import VERSION, read_question
 from counterleaf.storage.files import path_of, write
@@ -85,7 +84,7 @@ def save_constraints(constraints: Any, path: str | Path) -> None:
     lines = []
     for one in listed(constraints):
         try:
-            lines.append(f"    {json.dumps(constraint_out(one), allow_nan=False, ensure_ascii=False)}")
+            lines.append(f"    {json.dumps(one.to_json(), allow_nan=False, ensure_ascii=False)}")
         except CounterleafError:
             raise
         except (TypeError, ValueError) as error:

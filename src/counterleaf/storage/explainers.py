@@ -18,9 +18,9 @@ from counterleaf.model.gaps import Routes
 from counterleaf.model.readers.xgboost_trees import is_xgboost, read_xgboost
 from counterleaf.model.tree import Tree
 from counterleaf.packed_arrays import Unpacker, dumps, pack, plain
-from counterleaf.storage.ensembles.splits import check_splits
+from counterleaf.question.variables import Variables
 from counterleaf.storage.schemas import schema_in, schema_out, types_in, types_out
-from counterleaf.strict_json import loads
+from counterleaf.strict_json import content_in
 from counterleaf.table.features import Categorical, Numeric
 from counterleaf.table.infer import SPREAD_ENDS, SPREADS, Spreads
 from counterleaf.table.schema import Schema
@@ -29,7 +29,6 @@ from counterleaf.types import Array
 _FORMAT, _VERSIONS = "counterleaf-explainer", {1: "tree", 2: "ensemble"}  # and the name of the model
 _PARTS = ("schema", "spreads", "guard")  # and "counts" with data, "routes" if the model routes missing numbers
 _GUARD = 1e-6  # rounding is far below
-_LONGEST = 600  # characters of an error message
 _OTHERS = {
     "counterleaf-tree": "a tree alone: pass Explainer(Tree.from_json(text))",
     "counterleaf-ensemble": "an ensemble alone: pass Explainer(Ensemble.from_json(text))",
@@ -52,14 +51,7 @@ def write(adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) 
 
 def read(text: Any) -> tuple[ModelAdapter, Spreads | None, Array | None]:
     """Read the text that ``write`` wrote; any other text is refused with the reason."""
-    if not isinstance(text, (str, bytes)):
-        raise CounterleafError(f"an explainer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
-    try:
-        content = loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CounterleafError(
-            f"not a counterleaf explainer: not valid JSON ({flat(error)}); pass the whole text of to_json, not a file name"
-        ) from None
+    content = content_in(text, "explainer")
     if is_xgboost(content):
         return _of_xgboost(content), None, None
     found = content.get("format") if isinstance(content, dict) else None
@@ -76,12 +68,11 @@ def read(text: Any) -> tuple[ModelAdapter, Spreads | None, Array | None]:
         )
     try:
         return _read(content, Unpacker(len(text), "the explainer's JSON"))
-    except CounterleafError as error:
-        raise CounterleafError(_cut(flat(error))) from None
+    except CounterleafError:
+        raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
         raise CounterleafError(
-            f"the explainer's JSON lacks or garbles a part ({type(error).__name__}: {_cut(flat(error))}); "
-            f"write it again with to_json"
+            f"the explainer's JSON lacks or garbles a part ({type(error).__name__}: {flat(error)}); write it again with to_json"
         ) from None
 
 
@@ -93,9 +84,23 @@ def _of_xgboost(content: Any) -> ModelAdapter:
     return adapt(ensemble, None, schema, True)
 
 
-def _cut(line: str) -> str:
-    """An error message without its middle if a file made it too long to read."""
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
+def check_splits(ensemble: Ensemble, schema: Schema, what: str) -> None:
+    """Refuse an ensemble whose splits are not on single features of a schema, or that is not over its variables."""
+    weights = ensemble.splits.weights
+    terms = np.diff(weights.indptr)
+    several = np.flatnonzero(terms > 1)
+    first = weights.indptr[several]
+    group = Variables.of(schema).group[weights.indices]
+    alike = np.ones(len(group) + 1, bool)
+    alike[1:-1] = (group[1:] == group[:-1]) & (group[1:] >= 0)  # as the entry before
+    total = np.concatenate([[0], np.cumsum(~alike[:-1])])
+    apart = total[first + terms[several]] - total[first + 1]  # entries of a split that differ from the one before
+    if apart.any():
+        raise CounterleafError(f"{what} has a split on several features, which no ensemble has; write it again with to_json")
+    if ensemble.gap_right is not None or ensemble.subsets:
+        raise CounterleafError(
+            f"{what} has an ensemble over the columns of a model, not over the features of a table; write it again with to_json"
+        )
 
 
 def _content(adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> dict[str, Any]:

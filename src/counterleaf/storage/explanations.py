@@ -24,15 +24,17 @@ from counterleaf.packed_arrays import Unpacker, dumps
 from counterleaf.packed_arrays import plain as comparable
 from counterleaf.proof.certificate import Certificate
 from counterleaf.proof.compound import Compound
-from counterleaf.question.codec import constraint_in, constraint_out
-from counterleaf.question.constraints.kinds import Constraint, Near, Support
+from counterleaf.question.codec import constraint_in
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import Support
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.query import Probability, wanted
 from counterleaf.question.question import Question
 from counterleaf.storage.certificates import claims_in, claims_out
 from counterleaf.storage.grounds import ground_in, ground_out
 from counterleaf.storage.problems import AnyDecision, Ground, MisfitError, Poser, claims_of
 from counterleaf.storage.schemas import types_in, types_out
-from counterleaf.strict_json import loads, number_out, plain
+from counterleaf.strict_json import content_in, number_out, plain
 from counterleaf.table.frames import is_frame
 from counterleaf.table.row_types import describe_row, restore_row
 from counterleaf.table.schema import Schema
@@ -60,14 +62,7 @@ def write(answer: Explanation) -> str:
 
 def read(text: str | bytes) -> Explanation:
     """The answer that ``write`` wrote; any other text is refused with the reason."""
-    if not isinstance(text, (str, bytes)):
-        raise CounterleafError(f"an answer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
-    try:
-        content = loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CounterleafError(
-            f"not a counterleaf answer: not valid JSON ({_short(error)}); pass the whole text of to_json, not a file name"
-        ) from None
+    content = content_in(text, "answer")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{FORMAT}"')
     version = content.get("version")
@@ -146,7 +141,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
 
 
 def _conflict_out(one: Constraint) -> dict[str, Any]:
-    return {"support": one.least} if isinstance(one, Support) else constraint_out(one)
+    return {"support": one.least} if isinstance(one, Support) else one.to_json()
 
 
 def _conflict_in(content: dict[str, Any]) -> Constraint:
@@ -213,22 +208,7 @@ def _maker(proof: Certificate | Compound, decision: AnyDecision, schema: Schema,
 def reread(answer: Explanation, ground: Ground) -> Explanation:
     """Return an answer with the same proof, over the problems that its row and its question pose to another model.
 
-    Parameters
-    ----------
-    answer : Explanation
-        The answer.
-    ground : Ground
-        The model and the features; those of the answer do not matter.
-
-    Returns
-    -------
-    Explanation
-        The answer, whose ``certificate.check()`` decides whether the proof holds for that model.
-
-    Raises
-    ------
-    CounterleafError
-        If the row or the question does not fit the model, or the proof cannot be about it.
+    Its ``certificate.check()`` decides whether the proof holds for that model.
     """
     try:
         poser = Poser(ground, answer.question, ground.schema.encode(answer.source))

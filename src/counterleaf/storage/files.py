@@ -45,19 +45,9 @@ _SUFFIXES = (".csv", ".csv.gz", ".xlsx", ".parquet")  # that tables can be writt
 
 
 def read_frame(path: Path, types: dict[str, type] | None = None) -> Frame:
-    """Read a table from a ``.csv``, ``.csv.gz``, ``.jsonl``, ``.xlsx`` or ``.parquet`` file.
+    """Read a table from a ``.csv``, ``.csv.gz``, ``.jsonl``, ``.xlsx`` or ``.parquet`` file, or from standard input, ``-``.
 
-    Parameters
-    ----------
-    path : Path
-        The file; ``-`` is standard input, whose format follows from its first bytes.
-    types : dict of str to type, optional
-        The types of some columns of a CSV or Excel file.
-
-    Returns
-    -------
-    DataFrame
-        The table.
+    ``types`` are those of some columns of a CSV or Excel file.
     """
     name, suffix, source = _open(path)
     try:

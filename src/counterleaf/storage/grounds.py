@@ -10,8 +10,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.ensembles.ensemble import content_of, model_in
 from counterleaf.packed_arrays import Unpacker, pack
 from counterleaf.question.posing import Basis
-from counterleaf.storage.ensembles.splits import check_splits
-from counterleaf.storage.explainers import guard_in, spreads_in, spreads_out
+from counterleaf.storage.explainers import check_splits, guard_in, spreads_in, spreads_out
 from counterleaf.storage.problems import Ground
 from counterleaf.storage.schemas import schema_in, schema_out
 
@@ -19,13 +18,7 @@ _WHAT = "the answer's JSON"
 
 
 def ground_of(explainer: Any, row: Any, support: int | None) -> Ground:
-    """Return the model of an explainer as it reads a row, with the leaves that ``support=`` leaves out.
-
-    Raises
-    ------
-    CounterleafError
-        If the row does not fit, or the explainer cannot count the rows of leaves.
-    """
+    """Return the model of an explainer as it reads a row, with the leaves that ``support=`` leaves out."""
     variant, _ = explainer._located(row)
     basis = Basis(variant.spreads, variant._adapter.guard)
     return Ground(variant.tree, variant.schema, basis, variant._targets.closed(support or 0))

@@ -23,18 +23,17 @@ from counterleaf.proof.ensembles.steps import ForestProof
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, Part
 from counterleaf.question.arrays import ChangeLimit
-from counterleaf.question.constraints.cases import cases
-from counterleaf.question.constraints.kinds import Constraint, Near
+from counterleaf.question.constraints.conditions import cases
+from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.constraints.lowering import lower_constraints
+from counterleaf.question.constraints.tables import Near
 from counterleaf.question.costs.prices import default_cost, lower_cost
-from counterleaf.question.margin import read_margin
-from counterleaf.question.posing import Basis, Guard, TargetTree, pose
-from counterleaf.question.query import read_goal
+from counterleaf.question.posing import Basis, Guard, TargetTree, pose, stump
+from counterleaf.question.query import read_goal, read_margin
 from counterleaf.question.question import Question
 from counterleaf.question.splits import aim, prepare
 from counterleaf.question.variables import Variables
-from counterleaf.search.ensembles.cells import cell_forest
-from counterleaf.search.ensembles.region import region
+from counterleaf.search.cells import cell_forest
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -47,52 +46,24 @@ class MisfitError(CounterleafError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """The model of an answer and its features: what its problems follow from, together with the row and the question.
+    """The model of an answer and its features: what its problems follow from, together with the row and the question."""
 
-    Parameters
-    ----------
-    model : Tree or Ensemble
-        The trees over the variables of the schema.
-    schema : Schema
-        The features.
-    basis : Basis
-        The spreads of the data, and the accuracy of the model's sums.
-    closed : frozenset of int
-        The leaves that ``support=`` leaves out.
-    """
-
-    model: Tree | Ensemble
+    model: Tree | Ensemble  # over the variables of the schema
     schema: Schema
     basis: Basis
-    closed: frozenset[int] = frozenset()
+    closed: frozenset[int] = frozenset()  # the leaves that ``support=`` leaves out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claim:
-    """What a search brings to its proof.
-
-    Parameters
-    ----------
-    findings : Findings
-        The answers, their costs and the bounds.
-    parts : dict
-        The multipliers, by tree node.
-    proofs : tuple of ForestProof
-        Those of an ensemble, one per class of the target.
-    cuts : dict
-        By leaf, the outputs at which tangents touch the region of a target that is curved.
-    guard : float
-        The guard of the search.
-    widened : bool
-        Whether the linear constraints hold only to a share of their terms, because no row meets them to rounding.
-    """
+    """What a search brings to its proof."""
 
     findings: Findings
-    parts: dict[int, Part | Fork] = field(default_factory=dict)
-    proofs: tuple[ForestProof, ...] = ()
-    cuts: Cuts = field(default_factory=dict)
+    parts: dict[int, Part | Fork] = field(default_factory=dict)  # the multipliers, by tree node
+    proofs: tuple[ForestProof, ...] = ()  # those of an ensemble, one per class of the target
+    cuts: Cuts = field(default_factory=dict)  # by leaf, the outputs at which tangents touch the region of a curved target
     guard: float = 0.0
-    widened: bool = False
+    widened: bool = False  # whether linear constraints hold only to a share of their terms, as no row meets them to rounding
 
     @classmethod
     def of(cls, certificate: Certificate, decision: AnyDecision) -> Claim:
@@ -114,22 +85,7 @@ def claims_of(proof: Certificate | Compound, decision: AnyDecision) -> list[list
 
 
 class Poser:
-    """Poses the problems of one question about one row, and makes certificates of the claims about them.
-
-    Parameters
-    ----------
-    ground : Ground
-        The model and the features.
-    question : Question
-        The question.
-    source : array of shape (n_variables,)
-        The row as variables.
-
-    Raises
-    ------
-    CounterleafError
-        If the question does not fit the model or the features.
-    """
+    """Poses the problems of one question about one row, given as variables, and makes certificates of claims about them."""
 
     def __init__(self, ground: Ground, question: Question, source: Array) -> None:
         model, schema, spreads = ground.model, ground.schema, ground.basis.spreads
@@ -147,11 +103,6 @@ class Poser:
         """The cost of the question."""
         return default_cost(self.ground.basis.spreads) if self.question.cost is None else self.question.cost
 
-    @property
-    def is_single(self) -> bool:
-        """Whether the question takes a single search."""
-        return len(self.cases) == 1 and not self.has_rounds
-
     def _source_class(self) -> int:
         """The place of the class of the source, -1 for regression."""
         model = self.ground.model
@@ -160,14 +111,8 @@ class Poser:
         return int(model.classes.tolist().index(model.predict(self.source[None]).tolist()[0]))
 
     def proof(self, claims: Claims) -> tuple[Certificate | Compound, AnyDecision]:
-        """Return the proof that claims make, and the tree or the ensemble that it is about.
-
-        Raises
-        ------
-        MisfitError
-            If the claims are not about as many searches as the question takes, or cannot be about this model.
-        """
-        if self.is_single:
+        """Return the proof that claims make, and the tree or the ensemble that it is about; refuse claims about others."""
+        if len(self.cases) == 1 and not self.has_rounds:
             if [len(one) for one in claims] != [1]:
                 raise MisfitError("its proof has other searches than its question takes")
             return self._certificate(claims[0][0], self.cases[0], ())
@@ -215,14 +160,9 @@ class Poser:
     def _of_ensemble(
         self, claim: Claim, case: tuple[Constraint, ...], avoided: tuple[ChangeLimit, ...]
     ) -> tuple[Certificate, AnyDecision]:
-        """The question of an ensemble is one about a tree with a single leaf."""
-        stump = self._stump
-        splits = prepare(stump, self.margin, self.variables)
-        target = TargetTree(stump, splits, aim(stump, splits, {0: 0.0}), self.variables, 0.0)
-        problem, pool = self._problem(target, case, avoided, claim)
-        around = region if pool is None else None
+        problem, pool = self._problem(stump(self.margin, self.variables), case, avoided, claim)
         parts = problem, claim.findings, pool, None, self.score_decision, self.forest, claim.proofs
-        return EnsembleCertificate(*parts, region=around), self.score_decision
+        return EnsembleCertificate(*parts), self.score_decision
 
     def _problem(
         self, target: TargetTree, case: tuple[Constraint, ...], avoided: tuple[ChangeLimit, ...], claim: Claim
@@ -249,11 +189,6 @@ class Poser:
                 raise MisfitError("its proof has tangents, and its target needs none")
             self._decisions[key] = made
         return self._decisions[key]
-
-    @functools.cached_property
-    def _stump(self) -> Tree:
-        width = self.ground.schema.width
-        return Tree([-1], [-1], np.zeros((1, width)), [0.0], [0])  # type: ignore[arg-type]  # lists, as elsewhere
 
     @functools.cached_property
     def score_decision(self) -> ScoreDecision:

@@ -11,14 +11,12 @@ from counterleaf.strict_json import check_whole, number_out
 from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal
 from counterleaf.table.row_types import describe_type, restore_type
 from counterleaf.table.schema import Schema
-from counterleaf.table.words.fields import words_of
+from counterleaf.table.words import words_of
 
 
 def schema_out(schema: Schema) -> dict[str, Any]:
-    """Write the features in order, the values that fill gaps, the columns of a row, the numbers that may be missing, and words.
-
-    The parts that a schema does not have are left out, as in older files.
-    """
+    """Write a schema; the parts that it does not have are left out, as in older files."""
+    words = {feature.name: found for feature in schema if (found := words_of(feature))}  # label, unit and description
     return {
         "inferred": schema.inferred,
         "features": [_feature_out(feature) for feature in schema],
@@ -26,7 +24,7 @@ def schema_out(schema: Schema) -> dict[str, Any]:
         "columns": list(schema.columns),
         **({"domains": {name: list(map(number_out, ends)) for name, ends in schema.domains.items()}} if schema.domains else {}),
         **({"gaps": dict(schema.gaps)} if schema.gaps else {}),
-        **({"words": words} if (words := _words_out(schema)) else {}),
+        **({"words": words} if words else {}),
     }
 
 
@@ -63,11 +61,6 @@ def _feature_out(feature: Feature) -> list[Any]:
         more = more or ([feature.missing] if feature.missing else [])  # left out by default, as in older files
         return ["number", feature.name, *ends, bool(feature.integer), step, *more]
     return [type(feature).__name__.lower(), feature.name, list(feature.values), feature.costs, feature.missing]
-
-
-def _words_out(schema: Schema) -> dict[str, dict[str, str]]:
-    """Return the label, unit and description of each feature that has some."""
-    return {feature.name: words for feature in schema if (words := words_of(feature))}
 
 
 def _feature_in(entry: list[Any], words: Mapping[str, Any]) -> Feature:

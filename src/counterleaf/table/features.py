@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,10 +14,12 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, check_flag, number, real_array, single, some, values_of
 from counterleaf.table.frames import nested
-from counterleaf.table.words.checks import check_words
 from counterleaf.types import is_missing as is_missing  # also for those who import it from here
 
 MISSING = "(missing)"
+_LONGEST = {"label": 80, "unit": 24, "description": 500}  # characters
+_REFUSED = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, separators of lines and paragraphs
+_TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of text
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ class Numeric:
                 raise CounterleafError(f"feature {self.name!r}: step is {brief(self.step)}; expected a number above 0")
             if self.integer and not float(step).is_integer():
                 raise CounterleafError(f"feature {self.name!r}: step {self.step!r} and integer=True; expected a whole step")
-        check_words(self.name, self.label, self.description, self.unit)
+        _check_words(self.name, self.label, self.description, self.unit)
         if self.unit == "date" and not _is_whole(self):
             raise CounterleafError(f"feature {self.name!r}: unit 'date' counts whole days; set integer=True or a whole step")
 
@@ -158,7 +161,7 @@ class _Finite:
         object.__setattr__(self, "_places", places)
         if self.costs is not None:
             object.__setattr__(self, "costs", _cost_table(self.costs, self))
-        check_words(self.name, self.label, self.description)
+        _check_words(self.name, self.label, self.description)
 
     @property
     def size(self) -> int:
@@ -171,17 +174,12 @@ class _Finite:
         return not isinstance(self, Categorical)
 
     def place(self, value: Any) -> int:
-        """Return the position of a value.
+        """Return the position of a value, from 0.
 
         Parameters
         ----------
         value : object
             One of the feature's values, or a missing value, whose position is the last one.
-
-        Returns
-        -------
-        int
-            The position, from 0.
         """
         if is_missing(value):
             if self.missing:
@@ -198,17 +196,12 @@ class _Finite:
         return found
 
     def column(self, k: int) -> str:
-        """Return the name of a value's 0/1 variable.
+        """Return the name of a value's 0/1 variable, as in ``"job=cook"``.
 
         Parameters
         ----------
         k : int
             The position of the value.
-
-        Returns
-        -------
-        str
-            The name, as in ``"job=cook"``.
         """
         return f"{self.name}={self.values[k] if k < len(self.values) else MISSING}"
 
@@ -251,7 +244,7 @@ class Categorical(_Finite):
         label: str | None = None,
         description: str | None = None,
     ) -> None:
-        _initialize(self, (name, categories, costs, missing, label, description))
+        _Finite.__init__(self, name, categories, costs, missing, label, description)
 
     @property
     def categories(self) -> tuple[Any, ...]:
@@ -300,7 +293,7 @@ class Ordinal(_Finite):
         label: str | None = None,
         description: str | None = None,
     ) -> None:
-        _initialize(self, (name, levels, costs, missing, label, description))
+        _Finite.__init__(self, name, levels, costs, missing, label, description)
 
     @property
     def levels(self) -> tuple[Any, ...]:
@@ -338,7 +331,7 @@ class Boolean(_Finite):
         label: str | None = None,
         description: str | None = None,
     ) -> None:
-        _initialize(self, (name, (False, True), costs, missing, label, description))
+        _Finite.__init__(self, name, (False, True), costs, missing, label, description)
 
 
 Feature = Numeric | Categorical | Ordinal | Boolean
@@ -352,15 +345,7 @@ def variable_names(feature: Feature, gap: bool) -> list[str]:
     return [feature.name, f"{feature.name}={MISSING}"] if gap else [feature.name]
 
 
-def _initialize(feature: Any, values: tuple[Any, ...]) -> None:
-    """Set the fields of a frozen feature, then check them."""
-    for attribute, value in zip(("name", "values", "costs", "missing", "label", "description"), values, strict=True):
-        object.__setattr__(feature, attribute, value)
-    feature.__post_init__()
-
-
 def _is_whole(feature: Numeric) -> bool:
-    """Return whether the feature takes whole numbers only."""
     if feature.values is not None:
         return all(float(value).is_integer() for value in feature.values)
     return feature.grid is not None and feature.grid.denominator == 1
@@ -444,3 +429,29 @@ def _costs_by_value(costs: Mapping[Any, Any], feature: _Finite) -> Any:
         for new, cost in line.items():
             out[feature.place(old), feature.place(new)] = number(cost, f"feature {feature.name!r}: a cost", infinite=True)
     return out
+
+
+def _check_words(name: str, label: Any, description: Any, unit: Any = None) -> None:
+    if label is None and description is None and unit is None:
+        return
+    for what, text in (("label", label), ("unit", unit), ("description", description)):
+        if text is None:
+            continue
+        if not isinstance(text, str):
+            raise CounterleafError(f"feature {name!r}: {what} is {brief(text)}; expected text")
+        if not text.strip():
+            raise CounterleafError(f"feature {name!r}: {what} is {text[:20]!r}; expected text, or leave it out")
+        if len(text) > _LONGEST[what]:
+            raise CounterleafError(f"feature {name!r}: {what} has {len(text)} characters; expected at most {_LONGEST[what]}")
+        wrong = control_character(text)
+        if wrong is not None:
+            raise CounterleafError(
+                f"feature {name!r}: {what} contains the control character {wrong!a}; expected one line of text"
+            )
+
+
+def control_character(text: str) -> str | None:
+    """Return the first character that ends a line, changes the direction of the text around it or is invisible, or None."""
+    if text.isprintable():
+        return None
+    return next((c for c in text if c in _TURNS or unicodedata.category(c) in _REFUSED), None)

@@ -43,15 +43,7 @@ def read_csv(source: Any, compression: Any = None, types: dict[str, type] | None
 
 
 def read_excel(source: Any, types: dict[str, type] | None = None, rows: int | None = None) -> Frame:
-    """Read the first sheet of an Excel file; with ``rows``, only its first lines, the header included.
-
-    Raises
-    ------
-    ImportError
-        If openpyxl is not installed.
-    ValueError
-        If the file is something else.
-    """
+    """Read the first sheet of an Excel file; with ``rows``, only its first lines, the header included."""
     import openpyxl  # noqa: F401  # pandas needs it
     import pandas as pd
 
@@ -66,13 +58,7 @@ def read_excel(source: Any, types: dict[str, type] | None = None, rows: int | No
 
 
 def with_decimal_commas(frame: Frame, skip: Iterable[str]) -> Frame:
-    """Return a frame in which columns of text such as "1,5" are numbers; a column that may hold thousands is refused.
-
-    Raises
-    ------
-    ValueError
-        If no number of the table shows what a comma means.
-    """
+    """Return a frame in which columns of text such as "1,5" are numbers; a column that may hold thousands is refused."""
     found = {}
     for name in set(frame.columns) - set(skip):
         texts = frame[name].dropna()
@@ -95,13 +81,7 @@ def exact_numbers() -> dict[str, Any]:
 
 
 def read_parquet(source: Any) -> Frame:
-    """Read a Parquet file; an index with a name becomes a column, one without is dropped.
-
-    Raises
-    ------
-    ImportError
-        If pyarrow is not installed.
-    """
+    """Read a Parquet file; an index with a name becomes a column, one without is dropped."""
     import pandas as pd
 
     frame = pd.read_parquet(source)
@@ -133,15 +113,7 @@ def write_csv(frame: Frame, target: Any, compressed: bool = False) -> None:
 
 
 def write_excel(frame: Frame, target: Any) -> None:
-    """Write a frame as an Excel file without its index; text is never a formula.
-
-    Raises
-    ------
-    ImportError
-        If openpyxl is not installed.
-    ValueError
-        If Excel cannot hold the frame.
-    """
+    """Write a frame as an Excel file without its index; text is never a formula."""
     import openpyxl  # noqa: F401  # pandas needs it
     import pandas as pd
 
@@ -157,11 +129,5 @@ def write_excel(frame: Frame, target: Any) -> None:
 
 
 def write_parquet(frame: Frame, target: Any) -> None:
-    """Write a frame as Parquet without its index.
-
-    Raises
-    ------
-    ImportError
-        If pyarrow is not installed.
-    """
+    """Write a frame as Parquet without its index."""
     frame.to_parquet(target, index=False)

@@ -218,24 +218,7 @@ def make_frame(
     index: Iterable[Any] | None = None,
     types: Mapping[str, Any] | None = None,
 ) -> Frame:
-    """Build a pandas frame, one row each for the dicts, sequences or array lines in ``rows``.
-
-    Parameters
-    ----------
-    rows : iterable of dict, iterable of sequence or (n, D) array
-        The rows.
-    names : sequence, optional
-        The names of the columns; needed where the rows are not dicts.
-    index : iterable, optional
-        The labels of the rows.
-    types : mapping, optional
-        The dtype of some columns.
-
-    Returns
-    -------
-    DataFrame
-        The rows. An array is not copied.
-    """
+    """Build a pandas frame, one row each for the dicts, sequences or array lines in ``rows``."""
     import pandas as pd
 
     content: Any = rows if isinstance(rows, np.ndarray) else list(rows)
@@ -282,11 +265,6 @@ def factorized(column: Column) -> tuple[Array, list[Any]]:
     """Return the place of each cell among the different values of a column, -1 for a missing one, and these values.
 
     The values of a pandas categorical column are its categories, in their order.
-
-    Raises
-    ------
-    TypeError
-        If some value has no hash.
     """
     import pandas as pd
 

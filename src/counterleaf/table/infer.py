@@ -22,22 +22,11 @@ SPREAD_ENDS = 1e-150, 1e150  # between these, a spread, its square and the inver
 
 @dataclass(frozen=True, slots=True)
 class Spreads:
-    """How widely each feature varies in the data.
+    """How widely each feature varies in the data."""
 
-    Parameters
-    ----------
-    range : (F,) array
-        The span of the middle 98 % of the values: the 99 % quantile minus the 1 % quantile, which are values of the data. With
-        fewer than 100 values these are the greatest and the least one.
-    std : (F,) array
-        The standard deviation.
-    mad : (F,) array
-        The median absolute deviation from the median.
-    """
-
-    range: Array
+    range: Array  # of the middle 98 %: the 99 % quantile minus the 1 % quantile, which are values of the data
     std: Array
-    mad: Array
+    mad: Array  # the median absolute deviation from the median
 
     @classmethod
     def of(cls, X: Array) -> Spreads:
@@ -45,16 +34,6 @@ class Spreads:
 
         A spread too small to have an inverse square counts as 0. A range of 0 is replaced by the greatest value minus the least
         one and, if that is 0, by 1. Another spread of 0 is replaced by the range.
-
-        Parameters
-        ----------
-        X : (n, F) array
-            The data; NaN marks a missing value.
-
-        Returns
-        -------
-        Spreads
-            Three arrays with one entry per column.
         """
         X = np.where(np.isnan(X).all(axis=0), 0.0, X)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -73,24 +52,7 @@ def _usable(spread: Array, fallback: Any) -> Array:
 
 
 def guess(name: str, column: Column, bounds: bool, finite: bool = False) -> Feature:
-    """Return the feature that a column of data looks like.
-
-    Parameters
-    ----------
-    name : str
-        The name of the feature.
-    column : Series or (n,) array
-        The data.
-    bounds : bool
-        Whether a number stays within the range of the data.
-    finite : bool, default=False
-        Whether the column holds categories even if they are numbers.
-
-    Returns
-    -------
-    Feature
-        A Numeric, Ordinal, Categorical or Boolean.
-    """
+    """Return the feature that a column of data looks like."""
     kind, (levels, ordered) = kind_of(column), levels_of(column)
     if levels is not None and ordered:
         return Ordinal(name, levels, missing=_has_gaps(column))
@@ -111,8 +73,7 @@ def guess(name: str, column: Column, bounds: bool, finite: bool = False) -> Feat
         if not values:
             raise CounterleafError(f"column {name!r} of the data has no value at all; drop it")
         return Categorical(name, values, missing=any(map(is_missing, cells)))
-    X = np.array([np.nan if is_missing(value) else value for value in cells], dtype=np.float64)
-    return _guess_number(name, X, all(isinstance(value, numbers.Integral) for value in seen), bounds)
+    return _guess_number(name, numbers_of(column, name), all(isinstance(value, numbers.Integral) for value in seen), bounds)
 
 
 def _guess_number(name: str, X: Array, whole: bool, bounds: bool) -> Numeric:
@@ -144,20 +105,7 @@ def _list_of(X: Array) -> list[float] | None:
 
 
 def with_cents(features: Iterable[Feature], data: Any) -> list[Feature]:
-    """Return the features of a table with steps of 0.01 for amounts of money.
-
-    Parameters
-    ----------
-    features : iterable of Feature
-        The features that were inferred from the data.
-    data : DataFrame or array-like
-        The data.
-
-    Returns
-    -------
-    list of Feature
-        The features. A column of money has numbers that are multiples of 0.01, to rounding, but not all multiples of 0.1.
-    """
+    """Return the features of a table with steps of 0.01 for money: multiples of 0.01, to rounding, but not all of 0.1."""
     by_name = dict(columns(data))
     return [
         replace(one, step=0.01)

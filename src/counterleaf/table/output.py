@@ -29,17 +29,7 @@ class Order:
 class Results:
     """The answers for n rows: one array per column of the frame, filled in a block of rows at a time.
 
-    Parameters
-    ----------
-    n : int
-        The number of rows.
-    values : bool, optional
-        Whether labels are kept one by one, because the leaves compute them: as numbers if True. By default they follow from
-        the leaves.
-    short : bool, default=False
-        Whether numbers are written with few digits.
-    words : bool, default=True
-        Whether changes are put into words.
+    Unless ``values`` is None, labels are kept one by one, because the leaves compute them: as numbers if it is True.
     """
 
     def __init__(self, n: int, values: bool | None = None, short: bool = False, words: bool = True) -> None:
@@ -88,139 +78,99 @@ class Results:
 def results_frame(results: Results, sheet: TableRows, classes: Array, value: Array, order: Order | None = None) -> Any:
     """Return one line per row: status, cost, leaf and label, and the new values of each feature that changes in some row.
 
-    Parameters
-    ----------
-    results : Results
-        The answers; their codes are used up.
-    sheet : TableRows
-        The rows.
-    classes : array
-        The labels.
-    value : (N,) array
-        The class of each node of the tree, as a position in ``classes``.
-    order : Order, optional
-        The row and the rank of each line, if a row may have several.
-
-    Returns
-    -------
-    DataFrame
-        A polars frame if the rows are one, else a pandas frame with the index of the rows.
+    The codes of the results are used up. ``order`` has the row and the rank of each line, if a row may have several.
     """
-    answered = results.leaves >= 0
-    cells = {}
-    for d in sorted(results.codes):
-        cells[sheet.schema.names[d]] = sheet.changed(d, results.codes.pop(d), answered)
-    shares = {}
-    for d, share in sorted(results.shares.items()):
-        share[~answered] = np.nan
-        shares[SHARE.format(sheet.schema.names[d])] = share
+    answered, names = results.leaves >= 0, sheet.schema.names
+    columns = answer_columns(results, classes, value)
+    if order is not None:
+        columns = {"rank": ("count", order.ranks, ()), **columns}
+    cells = {names[d]: sheet.changed(d, results.codes.pop(d), answered) for d in sorted(results.codes)}
+    shares = {SHARE.format(names[d]): np.where(answered, share, np.nan) for d, share in sorted(results.shares.items())}
     if sheet.polars:
-        return _polars_frame((results, order), classes.tolist(), value, answered, (cells, shares))
+        import polars as pl
+
+        first = {} if order is None else {"row": pl.Series(order.rows)}
+        new = {name: _in_polars(*column, answered) for name, column in columns.items()}
+        return pl.DataFrame({**first, **new, **cells, **{name: _in_polars("number", share) for name, share in shares.items()}})
     import pandas as pd
 
-    without, index = ~answered, sheet.index if sheet.index is not None or order is None else order.rows
-    columns: dict[str, Any] = {} if order is None else {"rank": pd.arrays.IntegerArray(order.ranks, without.copy())}
-    columns |= {
-        "status": pd.Categorical.from_codes(results.status, dtype=_few(STATUSES, "")),
-        "cost": results.costs,
-        "lower_bound": results.bounds,
-        "leaf": pd.arrays.IntegerArray(results.leaves, without),
-        "source_label": _source_labels(results, classes),
-        "label": _labels(results, classes, value),
-        "n_changed": pd.arrays.IntegerArray(results.counts, without.copy()),
-        "changed": pd.Series(results.words, index, object, copy=False) if results.has_words else None,
-        "confirmed": pd.arrays.BooleanArray(results.confirmed, without.copy()),
+    index = order.rows if order is not None and sheet.index is None else sheet.index
+    new = {name: _in_pandas(*column, ~answered) for name, column in columns.items()}
+    if results.has_words:
+        new["changed"] = pd.Series(results.words, index, object, copy=False)  # pandas need not look for a type
+    return pd.DataFrame({**new, **cells, **shares}, index=index, copy=False)
+
+
+def answer_columns(results: Results, classes: Array, value: Array) -> dict[str, tuple[str, Array, tuple[Any, ...]]]:
+    """Return the columns of the answers by name, each as its kind, its cells, and the values whose places the cells are.
+
+    Missing are NaN among numbers, None among texts, the place -1, and a count or a flag where there is no answer. ``value``
+    is the class of each node of the tree, as a place in ``classes``.
+    """
+    labels, kept, sources = tuple(classes.tolist()), results.labels, results.sources
+    columns: dict[str, tuple[str, Array, tuple[Any, ...]]] = {
+        "status": ("place", results.status, STATUSES),
+        "cost": ("number", results.costs, ()),
+        "lower_bound": ("number", results.bounds, ()),
+        "leaf": ("count", results.leaves, ()),
+        "source_label": ("number", sources, ()) if sources.dtype == float else ("place", sources, labels),
+        "label": (
+            ("number", kept, ())
+            if kept is not None and kept.dtype == float
+            else ("place", _label_places(results, labels, value), labels)
+        ),
+        "n_changed": ("count", results.counts, ()),
+        "changed": ("text", results.words, ()),
+        "confirmed": ("flag", results.confirmed, ()),
     }
     if not results.has_words:
         columns.pop("changed")
     if results.is_short:
-        places = np.where(answered, results.full, -1).astype(np.int8)
-        columns["digits"] = pd.Categorical.from_codes(places, dtype=_few(_DIGITS, ""))
-    if _has_probabilities(results):
-        columns["probability"] = results.probabilities
+        columns["digits"] = ("place", np.where(results.leaves < 0, -1, results.full).astype(np.int8), _DIGITS)
+    if not np.isnan(results.probabilities).all():
+        columns["probability"] = ("number", results.probabilities, ())
     if results.problems:
-        problem = np.full(sheet.n, None, object)
+        problem = np.full(len(results.status), None, object)
         problem[list(results.problems)] = list(results.problems.values())
-        columns["problem"] = problem
-    return pd.DataFrame({**columns, **cells, **shares}, index=index, copy=False)
+        columns["problem"] = ("text", problem, ())
+    return columns
 
 
-def _source_labels(results: Results, classes: Array) -> Any:
-    """Return the labels of the sources as a column of few values, or the values of a regression."""
-    import pandas as pd
-
-    if results.sources.dtype == float:
-        return results.sources
-    places = results.sources.astype(np.min_scalar_type(-len(classes)))
-    return pd.Categorical.from_codes(places, dtype=_few(tuple(classes.tolist()), classes.dtype.str))
-
-
-def _labels(results: Results, classes: Array, value: Array) -> Any:
-    """Return the labels of the answers as a column of few values, or the values of a regression."""
-    import pandas as pd
-
-    if results.labels is not None and results.labels.dtype == float:
-        return results.labels
-    places = label_places(results, classes, value)
-    return pd.Categorical.from_codes(places, dtype=_few(tuple(classes.tolist()), classes.dtype.str))
-
-
-def label_places(results: Results, classes: Array, value: Array) -> Array:
+def _label_places(results: Results, labels: tuple[Any, ...], value: Array) -> Array:
     """Return the place of each answer's label among the classes, -1 if there is no answer."""
     if results.labels is None:
-        places = value.astype(np.min_scalar_type(-len(classes)))[results.leaves]
+        places = value.astype(np.min_scalar_type(-len(labels)))[results.leaves]
         places[results.leaves < 0] = -1
         return np.asarray(places)
-    known = {label: k for k, label in enumerate(classes.tolist())}
+    known = {label: k for k, label in enumerate(labels)}
     return np.array([known.get(label, -1) for label in results.labels.tolist()], np.int64)
 
 
-def _has_probabilities(results: Results) -> bool:
-    return not np.isnan(results.probabilities).all()
+def _in_pandas(kind: str, cells: Array, values: tuple[Any, ...], missing: Array) -> Any:
+    import pandas as pd
+
+    if kind == "place":
+        return pd.Categorical.from_codes(cells, dtype=_few(values, tuple(map(type, values))))
+    if kind in ("count", "flag"):
+        return (pd.arrays.IntegerArray if kind == "count" else pd.arrays.BooleanArray)(cells, missing.copy())
+    return cells
 
 
 @functools.lru_cache(maxsize=64)
-def _few(values: tuple[Any, ...], kind: str) -> Any:
-    """Return the type of a column that holds few different values; ``kind`` separates 0 and 1 from False and True."""
+def _few(values: tuple[Any, ...], kinds: tuple[type, ...]) -> Any:
+    """Return the type of a column that holds few different values; ``kinds`` separates 0 and 1 from False and True."""
     import pandas as pd
 
     return pd.CategoricalDtype(list(values))
 
 
-def _polars_frame(
-    found: tuple[Results, Order | None], classes: list[Any], value: Array, answered: Array, more: tuple[dict[str, Any], ...]
-) -> Any:
+def _in_polars(kind: str, cells: Array, values: tuple[Any, ...] = (), answered: Array | None = None) -> Any:
     import polars as pl
 
-    results, order = found
-    there, known = pl.Series(answered), results.sources
-    kept = results.labels
-    labels = pl.Series(classes).gather(value[results.leaves]) if kept is None else pl.Series(kept.tolist(), strict=False)
-    if known.dtype == float:
-        sources = pl.Series(known).fill_nan(None)
-    else:
-        sources = pl.Series([*classes, None]).gather(np.where(known < 0, len(classes), known))
-    columns: dict[str, Any] = {} if order is None else {"row": pl.Series(order.rows), "rank": pl.Series(order.ranks)}
-    columns |= {
-        "status": pl.Series(STATUSES).gather(results.status),
-        "cost": pl.Series(results.costs).fill_nan(None),
-        "lower_bound": pl.Series(results.bounds).fill_nan(None),
-        "leaf": pl.Series(results.leaves),
-        "source_label": sources,
-        "label": labels,
-        "n_changed": pl.Series(results.counts),
-        "changed": pl.Series(results.words.tolist(), dtype=pl.String),
-        "confirmed": pl.Series(results.confirmed),
-    }
-    if not results.has_words:
-        columns.pop("changed")
-    if results.is_short:
-        columns["digits"] = pl.Series(_DIGITS).gather(results.full.astype(np.int64))
-    if _has_probabilities(results):
-        columns["probability"] = pl.Series(results.probabilities).fill_nan(None)
-    if results.problems:
-        columns["problem"] = pl.Series([results.problems.get(k) for k in range(len(answered))], dtype=pl.String)
-    cells, shares = more
-    out = pl.DataFrame({**columns, **cells, **{name: pl.Series(share).fill_nan(None) for name, share in shares.items()}})
-    partial = [name for name in ("rank", "leaf", "label", "n_changed", "confirmed", "digits") if name in columns]
-    return out.with_columns(pl.when(there).then(pl.col(name)).alias(name) for name in partial)
+    if kind == "place":
+        return pl.Series([*values, None]).gather(np.where(cells < 0, len(values), cells.astype(np.int64)))
+    if kind == "text":
+        return pl.Series(cells.tolist(), dtype=pl.String)
+    if kind == "number":
+        return pl.Series(cells).fill_nan(None)
+    return pl.select(pl.when(pl.Series(answered)).then(pl.Series(cells))).to_series()

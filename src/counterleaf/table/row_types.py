@@ -161,13 +161,7 @@ def plain_number(value: Any) -> Any:
 
 
 def describe_row(row: Any) -> dict[str, Any]:
-    """Describe a row of any type that ``Schema.encode`` takes as data that JSON can hold; ``restore_row`` is the inverse.
-
-    Raises
-    ------
-    TypeError
-        If JSON cannot hold a name, or polars a column of that type.
-    """
+    """Describe a row of any type that ``Schema.encode`` takes as data that JSON can hold; ``restore_row`` is the inverse."""
     if is_polars(row):
         types = [str(row[name].dtype) for name in row.columns]
         if not all(dtype in _POLARS_TYPES for dtype in types):
@@ -190,11 +184,6 @@ def describe_type(dtype: Any, value: Any = None) -> Any:
     """Describe the dtype of a pandas column as data that JSON can hold; ``restore_type`` is the inverse.
 
     Categories that are just the ``value`` of a cell are not written.
-
-    Raises
-    ------
-    TypeError
-        If there is no description for it.
     """
     categories = getattr(dtype, "categories", None)
     if categories is not None and (dtype.ordered or list(categories) != [value]):
@@ -206,13 +195,7 @@ def describe_type(dtype: Any, value: Any = None) -> Any:
 
 
 def restore_type(description: Any) -> Any:
-    """Return the dtype that ``describe_type`` described.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If the description is damaged.
-    """
+    """Return the dtype that ``describe_type`` described."""
     import pandas as pd
 
     if not isinstance(description, Mapping):
@@ -237,15 +220,7 @@ def _described(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), 
 
 
 def restore_row(description: Mapping[str, Any]) -> Any:
-    """Build the row that ``describe_row`` described, in its type.
-
-    Raises
-    ------
-    CounterleafError
-        If the row is a polars frame and polars is not installed.
-    KeyError, TypeError, ValueError
-        If the description is damaged.
-    """
+    """Build the row that ``describe_row`` described, in its type."""
     kind, values, names, dtypes, label = (description[key] for key in ("type", "values", "names", "dtypes", "label"))
     dtypes = list(map(restore_type if kind in ("frame", "series") else _checked, dtypes))
     if kind == "polars":
@@ -271,24 +246,6 @@ def table_like(data: Any, columns: Sequence[Sequence[Any]], names: Sequence[str]
     """Build a table of made-up rows in the type of ``data``.
 
     Numbers with a fraction, or missing, become float64; everything else gets the type of its column in ``data`` if it fits.
-
-    Parameters
-    ----------
-    data : DataFrame, array-like or None
-        The table to imitate.
-    columns : sequence of sequence
-        The values of each column.
-    names : sequence of str
-        The names of the columns.
-    named : bool
-        Whether to return a frame even if ``data`` is not one.
-    gaps : mapping
-        The value that marks a missing one, by column, where ``data`` does not show it; NaN elsewhere.
-
-    Returns
-    -------
-    DataFrame or array
-        The rows.
     """
     labels, likes = list(names), [None] * len(names)
     if is_frame(data):

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, some
 from counterleaf.table.features import Feature, Finite, Numeric
-from counterleaf.table.frames import Column, cells_of, column_names, is_frame, is_polars, numbers_of, take
+from counterleaf.table.frames import Column, cells_of, column_names, factorized, is_frame, is_polars, numbers_of, take
 from counterleaf.table.row_types import fitting, in_type_of
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array, is_missing
 
 
 class TableRows:
-    """Rows as the user passed them, and their codes: one number per feature, as in ``Schema.codes``.
-
-    Parameters
-    ----------
-    rows : DataFrame or (n, D) array-like
-        The table.
-    schema : Schema
-        Its features.
-
-    Attributes
-    ----------
-    named : bool
-        Whether the rows are a frame.
-    polars : bool
-        Whether the rows are a polars frame.
-    n : int
-        The number of rows.
-    columns : list
-        The columns in the order of the features.
-    """
+    """Rows as the user passed them, and their codes: one number per feature, as in ``Schema.codes``."""
 
     typed = True  # whether the columns have the types of the user's table
 
@@ -48,19 +30,12 @@ class TableRows:
         self._encoded = self._is_encoded()
 
     def _by_name(self) -> list[Column]:
-        """Return the columns of a frame in the order of the features."""
-        found, names, order = column_names(self.rows), self.schema.names, self._order
+        found, names = column_names(self.rows), self.schema.names
         by_name = dict(zip(found, self.rows.columns, strict=True))
         if len(by_name) < len(found):
             twice = next(name for name in found if found.count(name) > 1)
             raise CounterleafError(f"the frame has two columns named {twice!r}; names must differ")
-        missing, known = [name for name in names if name not in by_name], {*names, *order}
-        if missing:
-            extra = [name for name in found if name not in known]
-            also = f" and has the other columns [{some(extra, 8)}]" if extra else ""
-            raise CounterleafError(
-                f"the frame lacks the columns [{some(missing, 8)}]{also}; expected the columns [{some(names)}]"
-            )
+        check_present(found, self.schema, "the frame", "the columns ")
         return [self.rows[by_name[name]] for name in names]
 
     def _by_position(self) -> list[Column]:
@@ -184,6 +159,18 @@ class TableRows:
         return _rewrite_array(part, {self._order.index(self.schema.names[d]): column for d, column in new.items()})
 
 
+def check_present(found: Sequence[str], schema: Schema, what: str, expected: str) -> None:
+    """Refuse columns among which a feature is missing; ``what`` has them."""
+    there, known = set(found), {*schema.names, *schema.columns}
+    missing = [name for name in schema.names if name not in there]
+    if missing:
+        extra = [name for name in found if name not in known]
+        also = f" and has the other columns [{some(extra, 8)}]" if extra else ""
+        raise CounterleafError(
+            f"{what} lacks the columns [{some(missing, 8)}]{also}; expected {expected}[{some(schema.names)}]"
+        )
+
+
 def differs(before: Array, after: Array) -> Array:
     """Return where two arrays of codes differ; a missing number equals another one."""
     out, gaps = before != after, np.isnan(before)
@@ -222,18 +209,10 @@ def _number(value: Any) -> float:
 
 def places_of(feature: Finite, column: Column) -> Array:
     """Return the position of each value; each different value is looked up once."""
-    import pandas as pd
-
-    keys: Any
-    seen: Any
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        keys, seen = column.cat.codes.to_numpy(), column.dtype.categories
-    else:
-        values = column if isinstance(column, (np.ndarray, pd.Series)) else pd.Series(cells_of(column), dtype=object)
-        try:
-            keys, seen = pd.factorize(values)
-        except TypeError:  # some value has no hash
-            return np.array([place_of(feature, value) for value in cells_of(column)])
+    try:
+        keys, seen = factorized(column)
+    except TypeError:  # some value has no hash
+        return np.array([place_of(feature, value) for value in cells_of(column)])
     known = np.array([*(place_of(feature, value) for value in seen), place_of(feature, None)])
     return np.asarray(known[keys])  # the key -1, for a gap, finds the last
 
@@ -282,7 +261,6 @@ def _polars_column(feature: Feature, old: Column, codes: Array, answered: Array)
 
 
 def _decoded(feature: Feature, codes: Array) -> list[Any]:
-    """Return the values of a feature that have these codes."""
     if isinstance(feature, Numeric):
         return list(codes.tolist())
     return [feature.values[k] for k in codes.astype(np.int64).tolist()]

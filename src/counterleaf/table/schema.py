@@ -7,21 +7,32 @@ column); ``Schema.columns_of`` is the linear map from variables to columns.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief, check_flag, near, number, real_array, single, some, values_of
+from counterleaf.errors import (
+    CounterleafError,
+    MissingNumbersError,
+    brief,
+    check_flag,
+    near,
+    number,
+    real_array,
+    single,
+    some,
+    values_of,
+)
 from counterleaf.sparse import CSR
-from counterleaf.table import encoding
 from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal, variable_names
-from counterleaf.table.frames import by_name, columns
+from counterleaf.table.frames import by_name, cells_of, column_names, columns, first_row, is_frame, is_series, numbers_of
 from counterleaf.table.infer import ends_of, guess, named
-from counterleaf.table.words.fields import with_name, with_words, words_of
-from counterleaf.table.words.values import describe
-from counterleaf.types import Array
+from counterleaf.table.row_types import fitting, retype_series, rewrite_row
+from counterleaf.table.words import describe, with_name, with_words, words_of
+from counterleaf.types import Array, is_missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,17 +308,12 @@ class Schema:
         return array
 
     def encode(self, row: Any) -> Array:
-        """Return the solver's vector of a row.
+        """Return the solver's vector of a row, one entry per variable.
 
         Parameters
         ----------
         row : dict, Series, DataFrame or array-like
             One value per feature; a frame (pandas or polars) has one row.
-
-        Returns
-        -------
-        (D,) array
-            One entry per variable.
         """
         codes = self.codes(row)
         return codes if self.numeric else self.spread(codes[None])[0]
@@ -320,7 +326,29 @@ class Schema:
         row : dict, Series, DataFrame or array-like
             One value per feature.
         """
-        return encoding.codes(self, row)
+        cells: Any
+        if type(row) is dict and not self.columns and row.keys() == self._index.keys():
+            cells = [row[name] for name in self.names]  # the common case: no need to look at each name
+        elif type(row) in (np.ndarray, list) and not self.columns:
+            cells = row
+        else:
+            cells = _cells(self, row)
+        if not (self.plain and isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub"):
+            cells = _encode_cells(self, cells)
+        x = np.array(cells, dtype=np.float64)
+        if x.shape != (len(self),):
+            raise CounterleafError(f"the row has shape {x.shape}; expected {len(self)} numbers, one per feature")
+        if not np.isfinite(x).all():
+            _check_finite(self, x)
+        if self.gaps and not self.inferred:
+            _check_bounds(self, x)
+        for name, (low, high) in self.domains.items():
+            value = x[self.index(name)]
+            if value < low or value > high:
+                raise CounterleafError(
+                    f"feature {name!r} of the row is {value:g}; the model takes numbers from {low:g} to {high:g}"
+                )
+        return x
 
     def spread(self, codes: Array) -> Array:
         """Return codes as variables.
@@ -330,7 +358,15 @@ class Schema:
         codes : (n, F) array
             One row of codes per row of the table.
         """
-        return encoding.spread(self, codes)
+        out = np.zeros((len(codes), self.width))
+        if self._gaps:
+            codes = codes.copy()
+        for d, fill in self._gaps:
+            gap = np.isnan(codes[:, d])
+            out[gap, self.starts[d] + 1], codes[gap, d] = 1.0, fill
+        at = self.starts[:-1] + np.where(self._finite, codes, 0.0).astype(np.int64)
+        out[np.arange(len(codes))[:, None], at] = np.where(self._finite, 1.0, codes)
+        return out
 
     def gather(self, x: Array) -> Array:
         """Return variables as codes, the inverse of ``spread``.
@@ -340,7 +376,15 @@ class Schema:
         x : (D,) or (n, D) array
             One vector of variables, or several in rows.
         """
-        return x if self.numeric else encoding.gather(self, x)
+        if self.numeric:
+            return x
+        out = np.empty((*x.shape[:-1], len(self)))
+        for d, feature in enumerate(self):
+            block = x[..., self.span(d)]
+            out[..., d] = block[..., 0] if isinstance(feature, Numeric) else block.argmax(axis=-1)
+        for d, _ in self._gaps:
+            out[x[..., self.starts[d] + 1] == 1.0, d] = np.nan
+        return out
 
     def without_gaps(self, x: Array) -> Array:
         """Return vectors without the variables of gaps, NaN where a number is missing.
@@ -350,7 +394,12 @@ class Schema:
         x : (n, D) array
             Vectors of variables.
         """
-        return encoding.without_gaps(self, x) if self._gaps else x
+        if not self._gaps:
+            return x
+        out, at = x.copy(), [int(self.starts[d]) for d, _ in self._gaps]
+        for v in at:
+            out[x[:, v + 1] == 1.0, v] = np.nan
+        return np.delete(out, [v + 1 for v in at], axis=1)
 
     def changed(self, x: Array, source: Array) -> list[int]:
         """Return the features in which two vectors differ.
@@ -375,13 +424,19 @@ class Schema:
             One entry per variable.
         like : dict, Series, DataFrame or array-like
             A row whose type the result has.
-
-        Returns
-        -------
-        dict, Series, DataFrame or array-like
-            The row.
         """
-        return encoding.decode(self, x, like)
+        if self.plain and not self.columns and isinstance(like, np.ndarray) and like.dtype.kind in "fiub":
+            return x.astype(fitting(x, like.dtype))  # the common case: no need to look at each cell
+        source, target = self.codes(like), self.gather(x)
+        new: dict[str, Any] = {}
+        for d in np.flatnonzero((target != source) & ~(np.isnan(target) & np.isnan(source))).tolist():
+            feature = self.features[d]
+            new[feature.name] = float(target[d]) if isinstance(feature, Numeric) else feature.values[int(target[d])]
+        names = list(self.columns or self.names)
+        # a Series whose type has a value for gaps that is not a number, as Int64 and boolean of pandas
+        if not (new and is_series(like) and not isinstance(like.dtype, np.dtype) and any(map(is_missing, like))):
+            return rewrite_row(like, new, names)
+        return retype_series(rewrite_row(like.astype(object), new, names), like.dtype)
 
     def values(self, row: Any) -> list[Any]:
         """Return the values of a row in the order of the features.
@@ -391,7 +446,12 @@ class Schema:
         row : dict, Series, DataFrame or array-like
             One value per feature.
         """
-        return encoding.values(self, row)
+        row = row.tolist() if isinstance(row, np.ndarray) else row
+        by_name = _by_name(self, row)
+        if by_name is None:
+            return list(row)
+        found = [by_name[name] for name in self.names]
+        return [value.item() if isinstance(value, np.generic) else value for value in found]
 
     def replace(self, *features: Feature) -> Schema:
         """Return the same schema with some features replaced by others of the same name.
@@ -459,3 +519,123 @@ def _checked(features: Any) -> tuple[tuple[Feature, ...], dict[Any, int]]:
             raise CounterleafError(f"feature {feature.name!r} is in the schema twice; names must differ")
         index[feature.name] = k
     return features, index
+
+
+def _check_bounds(schema: Schema, x: Array) -> None:
+    """Refuse a number that may be left out and lies outside of its bounds: an answer may leave it out, but not keep it."""
+    for d, _ in schema._gaps:
+        feature, value = schema.features[d], x[d]
+        if isinstance(feature, Numeric) and (value < feature.lower or value > feature.upper):
+            raise CounterleafError(
+                f'feature {feature.name!r} of the row is {value:g}, outside of its bounds, and has missing="allowed"; '
+                f"widen the bounds"
+            )
+
+
+def _check_finite(schema: Schema, x: Array) -> None:
+    """Refuse infinite numbers, and missing ones except where the schema has gaps."""
+    infinite, missing = np.flatnonzero(np.isinf(x)).tolist(), np.flatnonzero(np.isnan(x)).tolist()
+    bad = [*infinite, *(d for d in missing if schema.names[d] not in schema.gaps)]
+    if not bad:
+        return
+    message = f"feature {schema.names[bad[0]]!r} of the row is {x[bad[0]]}; expected a finite number: fill it in first"
+    if infinite:
+        raise CounterleafError(message)
+    raise MissingNumbersError(message, tuple(schema.names[d] for d in missing))
+
+
+def _cells(schema: Schema, row: Any) -> Any:
+    """Return the cells of a row in the order of the features; those of an unnamed row may be too few or too many."""
+    by_name = _by_name(schema, row)
+    if by_name is None:
+        return row
+    missing = [name for name in schema.names if name not in by_name]
+    if missing:
+        extra = [name for name in by_name if name not in schema._index and name not in schema.columns]
+        also = f" and has the other columns [{some(extra)}]" if extra else ""
+        raise CounterleafError(
+            f"the row lacks the features [{some(missing)}]{also}; expected the features [{some(schema.names)}]"
+        )
+    return [by_name[name] for name in schema.names]
+
+
+def _by_name(schema: Schema, row: Any) -> dict[str, Any] | None:
+    """Return the cells of a row by name; None for one without names, unless the model ignores some of its columns."""
+    if is_series(row):
+        if not row.index.is_unique:
+            twice = row.index[row.index.duplicated()][0]
+            raise CounterleafError(f"the row names the feature {str(twice)!r} twice; names must differ")
+        row = row.to_dict()
+    elif is_frame(row):
+        if len(row) != 1:
+            raise CounterleafError(f"the frame has {len(row)} rows; explain takes one: pass frame.iloc[[i]] or frame.iloc[i]")
+        names = column_names(row)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise CounterleafError(f"the row has two columns named {twice!r}; names must differ")
+        return first_row(row)
+    if not isinstance(row, Mapping):
+        if not schema.columns or isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
+            return None
+        cells = list(row)
+        if len(cells) != len(schema.columns):
+            raise CounterleafError(
+                f"the row has {len(cells)} values; expected {len(schema.columns)}, one per column [{some(schema.columns)}]"
+            )
+        return dict(zip(schema.columns, cells, strict=True))
+    return {name if isinstance(name, str) else str(single(name, "a name in the row")): value for name, value in row.items()}
+
+
+def _encode_cells(schema: Schema, cells: Any) -> list[float]:
+    """Return the code of each cell; floats and known texts take the short way."""
+    if not isinstance(cells, Iterable) or isinstance(cells, (str, bytes)) or getattr(cells, "shape", None) == ():
+        raise CounterleafError(f"the row is {brief(cells)}; expected a dict, a Series, a one-row frame or numbers")
+    cells = cells.tolist() if isinstance(cells, np.ndarray) else list(cells)
+    if len(cells) != len(schema):
+        nested = cells and isinstance(cells[0], (Sequence, np.ndarray)) and not isinstance(cells[0], str)
+        shape = (len(cells), len(cells[0])) if nested else (len(cells),)
+        raise CounterleafError(f"the row has shape {shape}; expected {len(schema)} numbers, one per feature")
+    return [
+        value
+        if type(value) is kind and value == value
+        else places[value]
+        if type(value) is str and value in places
+        else _code(schema, feature, value)
+        for feature, kind, places, value in zip(schema.features, schema._kinds, schema._places, cells, strict=True)
+    ]
+
+
+def _code(schema: Schema, feature: Feature, value: Any) -> float:
+    if not isinstance(feature, Numeric):
+        return float(feature.place(value))
+    if is_missing(value):
+        return schema.fills.get(feature.name, math.nan)
+    code = value if type(value) is float else number(value, f"feature {feature.name!r}", infinite=True)
+    if feature.integer and math.isfinite(code) and not code.is_integer():
+        raise CounterleafError(f"feature {feature.name!r} is {brief(value)}; expected a whole number")
+    return code
+
+
+def encode_table(schema: Schema, data: Any) -> Array:
+    """Return (rows, features) codes of a table; NaN where a number is missing."""
+    found = columns(data)
+    if is_frame(data):
+        by_name = dict(found)
+        for name in schema.names:
+            if name not in by_name:
+                raise CounterleafError(f"data lacks the column {name!r}; expected the columns [{some(schema.names)}]")
+        found = [(name, by_name[name]) for name in schema.names]
+    elif len(found) != len(schema):
+        raise CounterleafError(f"data has {len(found)} columns; expected {len(schema)}, one per feature")
+    out = np.empty((len(data), len(schema)))
+    for d, ((_, column), feature) in enumerate(zip(found, schema, strict=True)):
+        if isinstance(feature, Numeric):
+            out[:, d] = numbers_of(column, feature.name)
+            continue
+        place: dict[Any, int] = {}
+        for k, value in enumerate(cells_of(column)):
+            key = None if is_missing(value) else value
+            if key not in place:
+                place[key] = feature.place(key)
+            out[k, d] = place[key]
+    return out

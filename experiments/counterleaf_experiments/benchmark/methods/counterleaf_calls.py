@@ -12,7 +12,7 @@ import pandas as pd
 
 from counterleaf import _core
 from counterleaf.question.question import Question
-from counterleaf.table.encoding import encode_table
+from counterleaf.table.schema import encode_table
 from counterleaf.types import Array
 from counterleaf_experiments.benchmark.cases import Case
 from counterleaf_experiments.benchmark.measurement import BATCH, ONE_BY_ONE, SEARCH, Answer, Measurement, timed

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.question.constraints.functions import only_decrease, only_increase
+from counterleaf.question.constraints.bounds import only_decrease, only_increase
 from counterleaf.question.costs.terms import Quadratic
 from counterleaf.types import Array
 from counterleaf_experiments.benchmark.cases import Subject

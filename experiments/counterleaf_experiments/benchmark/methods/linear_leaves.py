@@ -15,7 +15,7 @@ from counterleaf.explainer import Explainer
 from counterleaf.learn.classifier import TAOClassifier
 from counterleaf.learn.regressor import TAORegressor
 from counterleaf.question.costs.terms import L1, L2
-from counterleaf.question.query import value
+from counterleaf.question.query import read_goal, value
 from counterleaf.question.question import Question as Asked
 from counterleaf.search.tree import TreeTarget
 from counterleaf.table.features import Numeric
@@ -52,7 +52,7 @@ def measure(subject: tuple[str, Any, Array, Any], power: int, rows: int, budget:
     tree = model.tree_
     explainer = Explainer(tree, schema=Schema([Numeric(f"x{d}", 0.0, 1.0) for d in range(tree.n_features)]))
     cost = (L1 if power == 1 else L2)()
-    prepared = explainer._targets.at(explainer.lower(Asked(target, cost)).goal(tree, 0))
+    prepared = explainer._targets.at(read_goal(target, tree, 0))
     plain = prepared.decision.tree
     labels = [plain.classes.tolist()[k] for k in prepared.decision.target]
     regions = [region for label in labels for region in Leaves(plain).by_label.get(label, [])]

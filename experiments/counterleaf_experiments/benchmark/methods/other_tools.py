@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
-from counterleaf.table.encoding import encode_table
+from counterleaf.table.schema import encode_table
 from counterleaf.types import Array
 from counterleaf_experiments.benchmark.cases import Case
 from counterleaf_experiments.benchmark.measurement import Measurement, measure_rows, short_message

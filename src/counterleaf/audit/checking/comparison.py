@@ -11,7 +11,7 @@ import numpy as np
 from counterleaf.answer.explanation import Explanation
 from counterleaf.batch.arrow.step import ArrowStep
 from counterleaf.errors import CounterleafError, brief, flat
-from counterleaf.question.constraints.functions import fix, freeze
+from counterleaf.question.constraints.bounds import fix, freeze
 from counterleaf.question.query import Probability
 from counterleaf.storage.explanations import reread
 from counterleaf.storage.grounds import ground_of
@@ -32,17 +32,6 @@ def check_row(
 
     If a limit ended one of the two searches, the answers may differ; then their costs and bounds must be consistent, and the
     answer of the audit must be valid.
-
-    Parameters
-    ----------
-    step : ArrowStep
-        The question.
-    row : dict
-        The row as the inputs have it.
-    fresh : Explanation or CounterleafError
-        Its explanation, or the reason why there is none.
-    lines : tuple of mapping
-        The line of the audit about it, and the same line computed again.
     """
     line, again = lines
     kept = different_cell(line, again, () if step.keep is None else step.keep.names)
@@ -113,19 +102,7 @@ def check_proof(answer: Explanation) -> str:
 
 
 def check_kept(step: ArrowStep, text: str, row: dict[str, Any] | None, answer: Mapping[str, Any]) -> str:
-    """Return what is wrong with a proof that was kept, or "".
-
-    Parameters
-    ----------
-    step : ArrowStep
-        The question.
-    text : str
-        The proof.
-    row : dict or None
-        The row as the inputs have it; None if they are not at hand.
-    answer : mapping
-        The line of the audit about it.
-    """
+    """Return what is wrong with a proof that was kept, or ""."""
     try:
         kept = Explanation.from_json(text)
     except CounterleafError as error:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import pickle
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from counterleaf.audit.checking.comparison import check_row
-from counterleaf.audit.checking.proofs import explain_rows
+from counterleaf.audit.engines.local import run_units
 from counterleaf.audit.files import write_whole
 from counterleaf.audit.finished import read_part
 from counterleaf.audit.folder import Folder
 from counterleaf.audit.manifest import Manifest
-from counterleaf.audit.parts import Task
+from counterleaf.audit.parts import Task, explain_rows
 from counterleaf.audit.plan import TOGETHER, Part, Unit
 from counterleaf.audit.reading.cells import Problems
 from counterleaf.audit.reading.source import batches
@@ -51,45 +48,34 @@ def choose(manifest: Manifest) -> dict[int, list[int]]:
 
 
 def check_sample(task: Task, manifest: Manifest, jobs: int) -> SampleResult:
-    """Explain the rows of the sample again, check their proofs, and compare them with the parts.
-
-    Parameters
-    ----------
-    task : Task
-        The audit, all parts of which are complete.
-    manifest : Manifest
-        Its manifest.
-    jobs : int
-        The number of threads.
-    """
-    chosen, folder = choose(manifest), Folder(task.folder)
-
-    each, pickled = threading.local(), pickle.dumps(task)  # caches are not shared between threads
-
-    def begin() -> None:
-        each.task = pickle.loads(pickled)
-
-    def work(unit: Unit) -> list[tuple[int, int, str, bool]]:
-        return list(_checked(each.task, folder, unit, chosen))
-
-    with ThreadPoolExecutor(jobs, initializer=begin) as pool:
-        found = [one for each in pool.map(work, manifest.plan.units(chosen, TOGETHER)) for one in each]
+    """Explain the rows of the sample again, check their proofs, and compare them with the parts, which are complete."""
+    chosen = choose(manifest)
+    units = manifest.plan.units(chosen, TOGETHER)
+    found = sorted(run_units(_SampleChecker(task, chosen), units, jobs, in_processes=False))
     failures = [(file, row, failure) for file, row, failure, _ in found if failure]
     return SampleResult([(file, row) for file, row, *_ in found], failures, sum(proved for *_, proved in found))
 
 
-def _checked(task: Task, folder: Folder, unit: Unit, chosen: dict[int, list[int]]) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield file and row of each chosen row, the failure or "", and whether there was a proof to check."""
-    schema = task.step.explainer.schema
-    for part, pieces in input_rows(task, unit, chosen):
-        lines = iter(zip(chosen[part.number], read_part(folder, part, task).take(chosen[part.number]).to_pylist(), strict=True))
-        for batch, problems in pieces:
-            fresh = list(explain_rows(task.step, batch))
-            again = task.answered(batch, problems).to_pylist()
-            rows = records_of(batch, schema, list(range(batch.num_rows)))
-            for row, one, expected, (at, line) in zip(rows, fresh, again, lines, strict=False):
-                proved = line["status"] != "invalid"
-                yield part.file, part.span.row + at, check_row(task.step, row, one, (line, expected)), proved
+@dataclass(frozen=True)
+class _SampleChecker:
+    """Explains rows again and compares them with an audit: those that are ``chosen``, by part."""
+
+    task: Task
+    chosen: dict[int, list[int]]
+
+    def do(self, unit: Unit, stopped: Any = None) -> Iterator[tuple[int, int, str, bool]]:
+        """Yield file and row of each chosen row, the failure or "", and whether there was a proof to check."""
+        task, folder = self.task, Folder(self.task.folder)
+        for part, pieces in input_rows(task, unit, self.chosen):
+            places = self.chosen[part.number]
+            lines = iter(zip(places, read_part(folder, part, task).take(places).to_pylist(), strict=True))
+            for batch, problems in pieces:
+                fresh = list(explain_rows(task.step, batch))
+                again = task.answered(batch, problems).to_pylist()
+                rows = records_of(batch, task.step.explainer.schema, list(range(batch.num_rows)))
+                for row, one, expected, (at, line) in zip(rows, fresh, again, lines, strict=False):
+                    proved = line["status"] != "invalid"
+                    yield part.file, part.span.row + at, check_row(task.step, row, one, (line, expected)), proved
 
 
 def input_rows(task: Task, unit: Unit, chosen: dict[int, list[int]]) -> Iterator[tuple[Part, list[tuple[Any, Problems]]]]:

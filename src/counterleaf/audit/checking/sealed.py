@@ -25,17 +25,7 @@ class DamagedError(CounterleafError):
 
 
 def write_sealed(path: Any, table: pa.Table, about: dict[str, Any]) -> None:
-    """Write a table and what it says about itself, as one row group.
-
-    Parameters
-    ----------
-    path : Path or StorePath
-        The file.
-    table : pyarrow.Table
-        The rows.
-    about : dict
-        What JSON can hold.
-    """
+    """Write a table and what it says about itself, as one row group."""
     table = table.replace_schema_metadata({KEY: json.dumps(about, sort_keys=True)})
     is_proof = "proof" in table.schema.names
     sink = pa.BufferOutputStream()
@@ -54,13 +44,7 @@ def write_sealed(path: Any, table: pa.Table, about: dict[str, Any]) -> None:
 
 
 def open_sealed(path: Any) -> tuple[parquet.ParquetFile, dict[str, Any]]:
-    """Return a file that is intact, and what it says about itself.
-
-    Raises
-    ------
-    DamagedError
-        If it is not intact.
-    """
+    """Return a file that is intact, and what it says about itself."""
     content = path.read_bytes()
     at = _footer(content)
     seal = content[max(0, at - 32) : max(0, at)]

@@ -28,65 +28,23 @@ Failure = tuple[int, int, str]  # file, row and reason
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """The result of a check.
+    """The result of a check."""
 
-    Parameters
-    ----------
-    rows : int
-        The number of rows of the audit.
-    checked : int
-        The number of rows that were compared.
-    proved : int
-        The number of those that have a proof, which was checked; invalid rows have none.
-    stopped : int
-        The number of rows of the audit whose search stopped: their proof is one of a bound.
-    proofs : bool
-        Whether the folder keeps all proofs.
-    with_inputs : bool
-        Whether the rows were compared with the inputs.
-    failures : list
-        File, row and reason of each failure.
-    question : str
-        The question in words.
-    model : str
-        The hash of the model.
-    """
-
-    rows: int
-    checked: int
-    proved: int
-    stopped: int
-    proofs: bool
-    with_inputs: bool
+    rows: int  # of the audit
+    checked: int  # rows that were compared
+    proved: int  # those with a proof, which was checked; invalid rows have none
+    stopped: int  # rows whose search stopped: their proof is one of a bound
+    proofs: bool  # whether the folder keeps all proofs
+    with_inputs: bool  # whether the rows were compared with the inputs
     failures: list[Failure]
-    question: str
-    model: str
+    question: str  # the question in words
+    model: str  # the hash of the model
 
 
 def verify_audit(
     path: str | os.PathLike[str] | StorePath, jobs: int = -1, advance: Callable[[int], None] = lambda rows: None
 ) -> AuditCheck:
-    """Check an audit: every file is intact and belongs to it, and the proofs hold and are about its rows and its question.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The folder.
-    jobs : int, default=-1
-        The number of workers; -1 for every core.
-    advance : callable, optional
-        Called with the number of further rows that are done.
-
-    Returns
-    -------
-    AuditCheck
-        The result.
-
-    Raises
-    ------
-    CounterleafError
-        If the folder does not hold a complete audit, or a file of it is damaged.
-    """
+    """Check an audit: every file is intact and belongs to it, and the proofs hold and are about its rows and its question."""
     folder, threads = open_folder(path), workers(jobs)
     manifest = read_manifest(folder)
     explainer, plan = read_explainer(folder, manifest), manifest.plan
@@ -139,28 +97,15 @@ def _check_inputs(folder: Folder, manifest: Manifest, explainer: Explainer) -> N
             raise CounterleafError(f"{folder.manifest} was changed: the {what} of the inputs are others; run the audit again")
 
 
+@dataclass(frozen=True, slots=True)
 class ProofChecker:
-    """Checks the proofs of some parts; it can be pickled.
+    """Checks the proofs of some parts, with the inputs or without them."""
 
-    Parameters
-    ----------
-    task : Task
-        The audit.
-    with_inputs : bool
-        Whether the inputs are at hand.
-    """
+    task: Task
+    with_inputs: bool
 
-    def __init__(self, task: Task, with_inputs: bool) -> None:
-        self.task, self.with_inputs = task, with_inputs
-
-    def do(self, unit: Unit) -> Iterator[tuple[int, int, int, list[Failure]]]:
-        """Check the parts of a unit, and yield the number of rows, of proofs, of those of a bound, and the failures of each.
-
-        Parameters
-        ----------
-        unit : Unit
-            The parts.
-        """
+    def do(self, unit: Unit, stopped: Any = None) -> Iterator[tuple[int, int, int, list[Failure]]]:
+        """Check the parts of a unit, and yield the number of rows, of proofs, of those of a bound, and the failures of each."""
         every = {part.number: list(range(part.span.rows)) for part in unit.parts}
         rows: Any = input_rows(self.task, unit, every) if self.with_inputs else ((part, None) for part in unit.parts)
         for part, pieces in rows:
@@ -174,7 +119,10 @@ class ProofChecker:
             return 0, 0, [(part.file, part.span.row, f"{folder.proofs(part.number)} does not have one proof for each answer")]
         found: list[str] = []
         if pieces is None:
-            found = [check_kept(self.task.step, kept[k], None, line) if k in kept else "" for k, line in _by_row(lines)]
+            texts = [kept.get(line["row"]) for line in lines]
+            found = [
+                check_kept(self.task.step, text, None, line) if text else "" for text, line in zip(texts, lines, strict=True)
+            ]
         for batch, problems in pieces or ():
             here = lines[len(found) : len(found) + batch.num_rows]
             found += self._compared(batch, problems, here, [kept.get(line["row"]) for line in here])
@@ -204,7 +152,3 @@ class ProofChecker:
 
         again = self.task.answered(batch, problems, explained() if step.is_limited else None).to_pylist()
         return [one or different_cell(line, other) for one, line, other in zip(failures, lines, again, strict=True)]
-
-
-def _by_row(lines: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    return ((line["row"], line) for line in lines)

@@ -8,31 +8,13 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from counterleaf.audit.engines.queue import AHEAD, Queue
-from counterleaf.audit.engines.work import ENVIRONMENT, RETRIES, ship, work
+from counterleaf.audit.engines.work import AHEAD, ENVIRONMENT, RETRIES, Queue, ship, work
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.errors import CounterleafError, flat, not_installed
 
 
 def dask(task: Task, queue: Queue, jobs: int, address: str | None) -> Iterator[PartRecord]:
-    """Do the parts of an audit as tasks of Dask, and yield the record of each part that is finished.
-
-    Parameters
-    ----------
-    task : Task
-        The audit.
-    queue : Queue
-        The parts that are missing.
-    jobs : int
-        The number of workers if Dask runs on this machine.
-    address : str or None
-        The scheduler, such as "tcp://host:8786"; by default this machine.
-
-    Yields
-    ------
-    PartRecord
-        The parts, in the order in which they are finished.
-    """
+    """Do the parts of an audit as tasks of Dask, and yield the record of each part that is finished."""
     with _client(jobs, address) as client:
         from dask import config
         from dask.distributed import as_completed

@@ -21,49 +21,23 @@ _worker: Any = threading.local()
 
 
 def local(task: Task, units: Iterable[Unit], jobs: int) -> Iterator[PartRecord]:
-    """Do units of an audit with several workers, and yield the record of each part that is finished.
-
-    Parameters
-    ----------
-    task : Task
-        The audit.
-    units : iterable of Unit
-        The parts that are missing.
-    jobs : int
-        The number of workers.
-
-    Yields
-    ------
-    PartRecord
-        The parts, in the order in which they are finished.
-    """
-    if jobs == 1:
-        for unit in units:
-            yield from task.do(unit)
-        return
-    with _processes(task, jobs) if task.is_slow else _threads(task, jobs) as (pool, stop):  # threads of Python would wait
-        yield from _spread(pool, stop, _calls(task, units, jobs), jobs)
+    """Do units of an audit with several workers, and yield the record of each part that is finished."""
+    yield from _run(task, list(units), jobs, _processes if task.is_slow else _threads, _calls)  # threads of Python would wait
 
 
-def run_units(worker: Any, units: Iterable[Unit], jobs: int) -> Iterator[Any]:
-    """Yield what ``worker.do`` yields for each unit, with several processes.
-
-    Parameters
-    ----------
-    worker : object
-        A value that can be pickled, with a method ``do``.
-    units : iterable of Unit
-        The units.
-    jobs : int
-        The number of processes.
-    """
+def run_units(worker: Any, units: Iterable[Unit], jobs: int, in_processes: bool = True) -> Iterator[Any]:
+    """Yield what ``worker.do`` yields for each unit, with several processes or threads."""
     units = list(units)
-    if jobs == 1 or len(units) == 1:
+    yield from _run(worker, units, min(jobs, len(units)), _processes if in_processes else _threads)
+
+
+def _run(worker: Any, units: list[Unit], jobs: int, workers: Any, calls: Any = None) -> Iterator[Any]:
+    if jobs == 1:
         for unit in units:
             yield from worker.do(unit)
         return
-    with _processes(worker, min(jobs, len(units))) as (pool, stop):
-        yield from _spread(pool, stop, ((_do, unit) for unit in units), jobs)
+    with workers(worker, jobs) as (pool, stop):
+        yield from _spread(pool, stop, ((_do, unit) for unit in units) if calls is None else calls(worker, units, jobs), jobs)
 
 
 def _spread(pool: Executor, stop: Callable[[], None], calls: Iterable[Any], jobs: int) -> Iterator[Any]:
@@ -91,13 +65,12 @@ def _finished(waiting: set[Future[list[Any]]]) -> Iterator[Any]:
         yield from future.result()
 
 
-def _calls(task: Task, units: Iterable[Unit], jobs: int) -> Iterator[tuple[Callable[[Any], list[PartRecord]], Any]]:
+def _calls(task: Task, units: list[Unit], jobs: int) -> Iterator[tuple[Callable[[Any], list[PartRecord]], Any]]:
     """Yield the calls of workers: a unit each, or, for a compressed file, a part that was read here.
 
     Where rows take long, all parts are read here, so that a row group is decoded once and no worker waits for another. So they
     are with fewer units than workers, such as one large row group.
     """
-    units = list(units)
     for unit in units:
         if unit.sequential or task.is_slow or len(units) < jobs:
             for pair in task.contents(unit):
@@ -107,16 +80,16 @@ def _calls(task: Task, units: Iterable[Unit], jobs: int) -> Iterator[tuple[Calla
 
 
 def _do(unit: Unit) -> list[Any]:
-    return list(_worker.task.do(unit) if _worker.stop is None else _worker.task.do(unit, _worker.stop.is_set))
+    return list(_worker.task.do(unit, _worker.stopped))
 
 
 def _finish(pair: tuple[Part, Content]) -> list[PartRecord]:
-    return [_worker.task.finish(*pair) if _worker.stop is None else _worker.task.finish(*pair, _worker.stop.is_set)]
+    return [_worker.task.finish(*pair, _worker.stopped)]
 
 
-def _begin(pickled: bytes, stop: threading.Event | None = None) -> None:
+def _begin(pickled: bytes, stopped: Callable[[], bool] = lambda: False) -> None:
     """Prepare a worker: it has its own copy of the task, since caches are not shared between threads."""
-    _worker.task, _worker.stop = pickle.loads(pickled), stop
+    _worker.task, _worker.stopped = pickle.loads(pickled), stopped
 
 
 def _begin_process(pickled: bytes) -> None:
@@ -150,5 +123,5 @@ def _processes(task: Any, jobs: int) -> Iterator[tuple[Executor, Callable[[], No
 def _threads(task: Any, jobs: int) -> Iterator[tuple[Executor, Callable[[], None]]]:
     """Yield worker threads, and the function that stops them, after the batch of rows that each of them works on."""
     stop = threading.Event()
-    with ThreadPoolExecutor(jobs, "audit", _begin, (pickle.dumps(task), stop)) as threads:
+    with ThreadPoolExecutor(jobs, "audit", _begin, (pickle.dumps(task), stop.is_set)) as threads:
         yield threads, stop.set

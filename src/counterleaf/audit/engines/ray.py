@@ -7,31 +7,13 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from counterleaf.audit.engines.queue import AHEAD, Queue
-from counterleaf.audit.engines.work import RETRIES, ship, work
+from counterleaf.audit.engines.work import AHEAD, RETRIES, Queue, ship, work
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.errors import CounterleafError, flat, not_installed
 
 
 def ray(task: Task, queue: Queue, jobs: int, address: str | None) -> Iterator[PartRecord]:
-    """Do the parts of an audit as tasks of Ray, and yield the record of each part that is finished.
-
-    Parameters
-    ----------
-    task : Task
-        The audit.
-    queue : Queue
-        The parts that are missing.
-    jobs : int
-        The number of workers if Ray runs on this machine.
-    address : str or None
-        The cluster, such as "auto" or "ray://host:10001"; by default this machine.
-
-    Yields
-    ------
-    PartRecord
-        The parts, in the order in which they are finished.
-    """
+    """Do the parts of an audit as tasks of Ray, and yield the record of each part that is finished."""
     with _cluster(jobs, address) as cluster:
         from ray.exceptions import RayError
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from counterleaf.audit.engines.queue import AHEAD, Queue
-from counterleaf.audit.engines.work import ENVIRONMENT, RETRIES, Report, ship, work
+from counterleaf.audit.engines.work import AHEAD, ENVIRONMENT, RETRIES, Queue, Report, ship, work
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import Unit
 from counterleaf.errors import CounterleafError, flat, not_installed
@@ -26,24 +25,7 @@ _POLL = 0.1  # seconds between two looks at what has arrived
 
 
 def spark(task: Task, queue: Queue, jobs: int, address: str | None) -> Iterator[PartRecord]:
-    """Do the parts of an audit as tasks of Spark, and yield the record of each part that is finished.
-
-    Parameters
-    ----------
-    task : Task
-        The audit.
-    queue : Queue
-        The parts that are missing.
-    jobs : int
-        The number of workers if Spark runs on this machine.
-    address : str or None
-        The master, such as "yarn" or "spark://host:7077"; by default this machine.
-
-    Yields
-    ------
-    PartRecord
-        The parts, in the order in which they are finished.
-    """
+    """Do the parts of an audit as tasks of Spark, and yield the record of each part that is finished."""
     with _context(jobs, address) as context:
         inbox, cores, seen = context.accumulator([], _Inbox()), int(context.defaultParallelism), set[int]()
         call = functools.partial(_call, ship(task), inbox)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,40 +35,27 @@ def cell_type(feature: Feature | None) -> pa.DataType:
 
 
 def text_column(feature: Feature | None, texts: Sequence[str], decimal: str, problems: Problems) -> pa.Array:
-    """Return the cells of a CSV file as a column; ``problems`` gets the reasons for cells that do not fit.
-
-    Parameters
-    ----------
-    feature : Feature or None
-        The feature, None for a column that is only kept.
-    texts : sequence of str
-        The cells.
-    decimal : str
-        The decimal mark of the file.
-    problems : dict
-        From row to reason.
-    """
+    """Return the cells of a CSV file as a column; ``problems`` gets the reasons for cells that do not fit."""
     kind = cell_type(feature)
     if feature is None or pa.types.is_string(kind):
         return pa.array([None if text in _MISSING else text for text in texts], kind)
     values: list[Any] = []
     for k, text in enumerate(texts):
-        value: Any = None
-        if text not in _MISSING:
-            value = _BOOLEANS.get(text)
-            value = _number(text, decimal) if value is None else value
-            if value is None:
-                problems.setdefault(k, _refusal(feature, text))
-            elif pa.types.is_boolean(kind):
-                value = _boolean(value)
-                if value is None:
-                    problems.setdefault(k, _refusal(feature, text))
-            elif pa.types.is_integer(kind):
-                value = _whole(text, value)
-            else:
-                value = float(value)
+        value = None if text in _MISSING else _typed(text, kind, decimal)
+        if value is None and text not in _MISSING:
+            problems.setdefault(k, _refusal(feature, text))
         values.append(value)
     return pa.array(values, kind)
+
+
+def _typed(text: str, kind: pa.DataType, decimal: str) -> Any:
+    """Return a cell of a CSV file as a truth value or a number, None if it is neither."""
+    value: float | None = _BOOLEANS.get(text, _number(text, decimal))
+    if value is None or pa.types.is_floating(kind):
+        return value if value is None else float(value)
+    if pa.types.is_boolean(kind):
+        return bool(value) if value in (0, 1) else None
+    return _whole(text, float(value))
 
 
 def value_column(feature: Feature | None, values: Sequence[Any], problems: Problems) -> pa.Array:
@@ -134,10 +120,6 @@ def _whole(text: str, value: float) -> int:
     digits = text.strip()
     exact = int(digits) if digits.lstrip("+-").isdigit() else int(value) if value.is_integer() else -1
     return exact if abs(exact) < 2**63 else -1
-
-
-def _boolean(value: float) -> bool | None:
-    return bool(value) if value in (0, 1) and not math.isnan(value) else None
 
 
 def _refusal(feature: Feature, value: Any) -> str:

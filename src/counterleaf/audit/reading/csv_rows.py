@@ -89,24 +89,7 @@ def decimal_mark(path: str, begin: int, separator: str, columns: Sequence[str], 
 
 
 def parse(content: bytes, rows: int, form: Any, wanted: Mapping[str, Feature | None]) -> tuple[pa.RecordBatch, Problems]:
-    """Return the rows of part of a file, and the reasons for those that cannot be read.
-
-    Parameters
-    ----------
-    content : bytes
-        The part.
-    rows : int
-        The number of its rows.
-    form : Form
-        The columns, the separator and the decimal mark of the file.
-    wanted : mapping
-        The columns to return, with their features.
-
-    Returns
-    -------
-    tuple
-        The rows, and from position to reason.
-    """
+    """Return the rows of part of a file, and the reasons for those that cannot be read."""
     if b'"' not in content:
         try:
             return _fast(content, rows, form, wanted), {}

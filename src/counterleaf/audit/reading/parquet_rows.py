@@ -53,22 +53,7 @@ def divide(groups: Sequence[int], part_rows: int) -> Iterator[tuple[int, int, in
 
 
 def read(path: str, spans: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[Any, list[pa.RecordBatch]]]:
-    """Yield each of several parts, which lie in the same row groups, with its rows.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    spans : sequence of Span
-        The parts, in order.
-    names : sequence of str
-        The columns to read.
-
-    Yields
-    ------
-    tuple
-        The part, and its rows as batches.
-    """
+    """Yield each of several parts, which lie in the same row groups, with its rows."""
     groups = list(range(spans[0].begin, spans[0].end))
     waiting, found, position = list(spans), [], 0
     try:

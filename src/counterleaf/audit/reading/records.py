@@ -49,23 +49,8 @@ def record_ends(
 ) -> Iterator[Array]:
     """Yield the positions after each record that is not blank, in several arrays.
 
-    Parameters
-    ----------
-    file : file
-        The file, at position ``begin``.
-    begin : int
-        The position of the first record.
-    separator : bytes or None
-        The separator of a CSV file, whose cells may be quoted; None for JSON lines.
-    check : callable, optional
-        Returns what is wrong with a record of several lines, "" if nothing is.
-
-    Raises
-    ------
-    OpenQuoteError
-        If a quote is not closed, or the check finds a mistake: rows would disappear in a cell.
-    CounterleafError
-        If a record is too long.
+    ``separator`` is that of a CSV file, whose cells may be quoted, None for JSON lines. A quote that is not closed is refused,
+    and a record of several lines with which ``check`` finds a mistake: rows would disappear in a cell.
     """
     rest, at = b"", begin  # the unfinished record, and its position
     while block := file.read(_BLOCK):

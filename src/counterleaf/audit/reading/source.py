@@ -44,22 +44,7 @@ Content = bytes | list[pa.RecordBatch]  # the rows of a part as they are read
 
 
 def survey(source: Input, features: Mapping[str, Feature], part_rows: int) -> tuple[Form, list[Span]]:
-    """Read the columns of a file and divide it into parts; a text file is read to its end.
-
-    Parameters
-    ----------
-    source : Input
-        The file.
-    features : mapping
-        The features by name.
-    part_rows : int
-        The number of rows of a part.
-
-    Returns
-    -------
-    tuple
-        The form of the file, and its parts.
-    """
+    """Read the columns of a file and divide it into parts; a text file is read to its end."""
     if source.kind == PARQUET:
         file = parquet_rows.open_parquet(source.path)
         names = file.schema_arrow.names
@@ -116,21 +101,7 @@ def read(source: Input, spans: Sequence[Span], names: Sequence[str]) -> Iterator
 def batches(
     source: Input, form: Form, span: Span, content: Content, wanted: Mapping[str, Feature | None]
 ) -> Iterator[tuple[pa.RecordBatch, Problems]]:
-    """Yield the rows of a part, with the reasons for those that cannot be read.
-
-    Parameters
-    ----------
-    source : Input
-        The file.
-    form : Form
-        Its columns.
-    span : Span
-        The part.
-    content : bytes or list of pyarrow.RecordBatch
-        What ``read`` yielded for it.
-    wanted : mapping
-        The columns to return, with their features; None for a column that is only kept.
-    """
+    """Yield the rows of a part, with the reasons for those that cannot be read; a column without a feature is only kept."""
     if not isinstance(content, bytes):
         for batch in content:
             yield batch, {}

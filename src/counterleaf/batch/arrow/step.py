@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from counterleaf.batch.alternatives import run_alternatives
-from counterleaf.batch.batch import Columns, workers
+from counterleaf.batch.alternatives import written
+from counterleaf.batch.batch import Batch, Columns, run, workers
 from counterleaf.errors import CounterleafError, brief, flat, not_installed, some
 from counterleaf.question.query import Probability, Value, known_options, read_target
 from counterleaf.question.question import Question
@@ -41,19 +41,6 @@ def known(call: str, options: Any) -> Any:
 class ArrowStep:
     """A query as a function from a batch of rows to a batch of answers; made by ``Explainer.arrow``.
 
-    Parameters
-    ----------
-    explainer : Explainer
-        The model and the features.
-    question : Question
-        The question.
-    keep : pyarrow.Schema or None
-        The columns of the rows that are passed on.
-    words : bool
-        Whether the answers have the column ``changed``.
-    n_jobs : int or None
-        The number of threads.
-
     Attributes
     ----------
     schema : pyarrow.Schema
@@ -86,8 +73,8 @@ class ArrowStep:
         explainer = self.explainer
         self._query = explainer.lower(self.question)
         empty = pa.RecordBatch.from_pydict({name: pa.array([], pa.float64()) for name in explainer.schema.names})
-        solver = explainer._solver(ArrowRows(empty, explainer.schema, pa.schema([])), self._query, self._threads)
-        self.target = self._query.target
+        solver = explainer.solver(ArrowRows(empty, explainer.schema, pa.schema([])), self._query, self._threads)
+        self.target = self.question.target
         if self.target is not None and not isinstance(self.target, (Probability, Value)):
             self.target = tuple(solver.model.classes[list(read_target(self.target, solver.model.classes, -1))].tolist())
         self.is_batched = not solver.alone
@@ -114,23 +101,7 @@ class ArrowStep:
         self.__init__(**state)  # type: ignore[misc]  # the state is what the constructor takes
 
     def __call__(self, batch: Any) -> Any:
-        """Return the answers for the rows of a batch.
-
-        Parameters
-        ----------
-        batch : pyarrow.RecordBatch or pyarrow.Table
-            The rows; columns that are neither features nor kept are ignored.
-
-        Returns
-        -------
-        pyarrow.RecordBatch or pyarrow.Table
-            One line per row, in the same order, with the columns of ``schema``.
-
-        Raises
-        ------
-        CounterleafError
-            If a column is missing or has a type that cannot be kept.
-        """
+        """Return the answers for the rows of a RecordBatch or a Table, one line per row, with the columns of ``schema``."""
         import pyarrow as pa
 
         if isinstance(batch, pa.Table):
@@ -142,18 +113,7 @@ class ArrowStep:
         return self._answered(batch)
 
     def explain(self, row: Any) -> Any:
-        """Return the explanation of one row, with its proof.
-
-        Parameters
-        ----------
-        row : dict
-            The row.
-
-        Returns
-        -------
-        Explanation
-            The answer of ``Explainer.explain`` to the same query.
-        """
+        """Return the explanation of one row, a dict, with its proof."""
         return self.explainer.explain(row, self.question)
 
     @property
@@ -162,37 +122,15 @@ class ArrowStep:
         return self.question.time_limit is not None or self.question.max_nodes is not None
 
     def write(self, batch: pa.RecordBatch, explanations: Iterable[Any]) -> pa.RecordBatch:
-        """Return the answers for the rows of a batch as explanations have them, without another search.
-
-        Parameters
-        ----------
-        batch : pyarrow.RecordBatch
-            The rows.
-        explanations : iterable
-            The explanation of each row, or the CounterleafError that says why there is none.
-
-        Returns
-        -------
-        pyarrow.RecordBatch
-            One line per row, with the columns of ``schema``.
-        """
-        found = iter(explanations)
-
-        def explain(row: Any) -> Any:
-            one = next(found)
-            if isinstance(one, CounterleafError):
-                raise one
-            return one
-
-        def solver(rows: Any) -> Any:
-            return self.explainer._solver(rows, self._query, self._threads)
-
+        """Return the answers for the rows of a batch as explanations, or errors in their place, have them, without a search."""
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
-        return self._with_kept(batch, run_alternatives(solver(rows), explain, solver, self._columns, False))
+        solver = self.explainer.solver(rows, self._query, self._threads)
+        return self._with_kept(batch, written(solver, explanations, self._columns))
 
     def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
-        return self._with_kept(batch, self.explainer._run(rows, self._query, self._columns, (None, False), self._threads))
+        solver = self.explainer.solver(rows, self._query, self._threads)
+        return self._with_kept(batch, run(Batch(solver, self._columns), None, False))
 
     def _with_kept(self, batch: pa.RecordBatch, answers: pa.RecordBatch) -> pa.RecordBatch:
         import pyarrow as pa

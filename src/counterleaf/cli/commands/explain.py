@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +13,9 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from counterleaf.batch.progress import shown
-from counterleaf.cli import declarations as shared
-from counterleaf.cli.declarations import Repeated
-from counterleaf.cli.options import QueryOptions, read_count, read_distinct, read_margin
 from counterleaf.cli.output import RowResult, Summary, check_names, json_line, kind_of_model, read_format, table, terms, text
-from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
+from counterleaf.cli.question import MODEL, QuestionOptions, asks
+from counterleaf.cli.shell import FAILED, UNANSWERED, check_jobs, check_out, one_line, raise_if_interrupted
 from counterleaf.errors import CounterleafError, MissingNumbersError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.ensembles.ensemble import Ensemble
@@ -55,36 +52,16 @@ _FORMAT = typer.Option("--format", metavar="table|json|csv|xlsx", help="json: on
 _OUT = typer.Option(help="Write to a file (.txt, .jsonl, .csv, .csv.gz, .xlsx, .parquet) instead of stdout.")
 
 
+@asks
 def explain(
-    model: Annotated[Path, shared.MODEL],
+    model: Annotated[Path, MODEL],
     rows: Annotated[str | None, _ROWS] = None,
     row: Annotated[int | None, _ROW] = None,
-    target: Annotated[Repeated, shared.TARGET] = None,
-    at_least: Annotated[float | None, shared.AT_LEAST] = None,
-    at_most: Annotated[float | None, shared.AT_MOST] = None,
-    freeze: Annotated[Repeated, shared.FREEZE] = None,
-    only_increase: Annotated[Repeated, shared.ONLY_INCREASE] = None,
-    only_decrease: Annotated[Repeated, shared.ONLY_DECREASE] = None,
-    between: Annotated[Repeated, shared.BETWEEN] = None,
-    within: Annotated[Repeated, shared.WITHIN] = None,
-    fix: Annotated[Repeated, shared.FIX] = None,
-    allow: Annotated[Repeated, shared.ALLOW] = None,
-    forbid: Annotated[Repeated, shared.FORBID] = None,
-    linear: Annotated[Repeated, shared.LINEAR] = None,
-    implies: Annotated[Repeated, shared.IMPLIES] = None,
-    max_changes: Annotated[int | None, shared.MAX_CHANGES] = None,
-    among: Annotated[Path | None, shared.AMONG] = None,
-    constraints: Annotated[Path | None, shared.CONSTRAINTS] = None,
-    range_: Annotated[Repeated, shared.RANGE] = None,
-    step: Annotated[Repeated, shared.STEP] = None,
-    cost: Annotated[str | None, shared.COST] = None,
-    multiplier: Annotated[Repeated, shared.MULTIPLIER] = None,
+    *,
+    question: QuestionOptions,
     count: Annotated[str, _COUNT] = "1",
     distinct: Annotated[str | None, _DISTINCT] = None,
     front: Annotated[bool, _FRONT] = False,
-    margin: Annotated[Repeated, shared.MARGIN] = None,
-    support: Annotated[int | None, shared.SUPPORT] = None,
-    time_limit: Annotated[float | None, shared.TIME_LIMIT] = None,
     jobs: Annotated[int, _JOBS] = 1,
     id_: Annotated[str | None, _ID] = None,
     digits: Annotated[str | None, _DIGITS] = None,
@@ -107,46 +84,46 @@ def explain(
     - `counterleaf explain model.json applicants.csv --cost L2 --out answers.csv`
     - `counterleaf explain model.json - --format json < applicants.csv > a.jsonl`
     """
-    arguments = dict(locals())
     with one_line("nothing was written"):
-        query = QueryOptions.of(arguments)
-        settings = row, count, distinct, front, margin, support, time_limit, jobs, id_, digits, format_, out
-        summary = _explain(model, rows, query, RunOptions(*settings))
+        output = Output(read_format(format_, out), out, id_ or "row", model)
+        read = [None if rows is None else Path(rows), question.among, question.constraints_file]
+        check_out(out, model, *(path for path in read if path is not None))
+        check_jobs(jobs)
+        if front and count != "1":
+            raise CounterleafError(f"--front has one row for each number of changes, and --count is {count}; omit --count")
+        if digits not in (None, "short", "full"):
+            raise CounterleafError(f"--digits is {digits!r}; expected short or full")
+        if id_ in _TAKEN:
+            raise CounterleafError(f"--id is {id_!r}, which is the name of an output column; rename it in the file")
+        explainer, frame = _open(model, rows, id_)
+        if output.format in _TABLES:
+            check_names(explainer.schema.names, [output.id, *_TAKEN])
+        elif digits is not None:
+            raise CounterleafError(
+                f"--digits is {digits}, which is about CSV, Excel and Parquet; the output is {output.format}"
+            )
+        if row is not None:
+            if row >= len(frame):
+                raise CounterleafError(f"--row is {row}; the rows are 0 to {len(frame) - 1}")
+            frame = take(frame, [row])
+        if not explainer.tree.is_one_tree and (count == "all" or distinct == "leaves"):
+            option = "--count is all" if count == "all" else "--distinct is leaves"
+            raise CounterleafError(
+                f"{option}, and {model} is an ensemble, whose answers have no single leaf; use --count with a number"
+            )
+        explainer, query = question.pose(explainer, count, distinct)
+        if front:
+            summary = _explain_front(explainer, frame, query, output)
+        elif output.format in _TABLES:
+            summary = _explain_batch(explainer, frame, query, output, digits=digits or "short", n_jobs=jobs)
+        else:
+            summary = _explain_each(explainer, frame, query, output)
+        if out is not None:
+            typer.echo(f"Wrote {out}. {summary}")
     if summary.unconfirmed:
         typer.echo(f"counterleaf: the {summary.model} in {model} did not confirm an answer", err=True)
     if summary.unconfirmed or not summary.proved:
         raise typer.Exit(FAILED if summary.unconfirmed else UNANSWERED)
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """Which rows are explained, within which limits, and where the answers go."""
-
-    row: int | None
-    count: str
-    distinct: str | None
-    front: bool
-    margin: Repeated
-    support: int | None
-    time_limit: float | None
-    jobs: int
-    id: str | None
-    digits: str | None
-    format: str | None
-    out: Path | None
-
-    def check(self) -> None:
-        """Refuse values that no row could be explained with."""
-        if self.jobs == 0:
-            raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
-        if self.time_limit is not None and not 0 < self.time_limit < math.inf:
-            raise CounterleafError(f"--time-limit is {self.time_limit:g}; expected seconds above 0")
-        if self.front and self.count != "1":
-            raise CounterleafError(f"--front has one row for each number of changes, and --count is {self.count}; omit --count")
-        if self.digits not in (None, "short", "full"):
-            raise CounterleafError(f"--digits is {self.digits!r}; expected short or full")
-        if self.id in _TAKEN:
-            raise CounterleafError(f"--id is {self.id!r}, which is the name of an output column; rename it in the file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,56 +136,18 @@ class Output:
     model: Path
 
 
-def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptions) -> Summary:
-    """Read the files, explain the rows and write the answers."""
-    output = Output(read_format(run.format, run.out), run.out, run.id or "row", model)
-    read = [None if rows is None else Path(rows), options.among, options.constraints_file]
-    check_out(run.out, model, *(path for path in read if path is not None))
-    run.check()
-    explainer, frame = _open(model, rows, run.id)
-    if output.format in _TABLES:
-        check_names(explainer.schema.names, [output.id, *_TAKEN])
-    elif run.digits is not None:
-        raise CounterleafError(
-            f"--digits is {run.digits}, which is about CSV, Excel and Parquet; the output is {output.format}"
-        )
-    if run.row is not None:
-        if run.row >= len(frame):
-            raise CounterleafError(f"--row is {run.row}; the rows are 0 to {len(frame) - 1}")
-        frame = take(frame, [run.row])
-    explainer = options.apply_ranges(explainer)
-    if not explainer.tree.is_one_tree and (run.count == "all" or run.distinct == "leaves"):
-        option = "--count is all" if run.count == "all" else "--distinct is leaves"
-        raise CounterleafError(
-            f"{option}, and {model} is an ensemble, whose answers have no single leaf; use --count with a number"
-        )
-    query = Question(
-        options.read_target(explainer.tree),
-        options.read_cost(explainer),
-        options.constraints(explainer.schema),
-        read_margin(run.margin, explainer.schema),
-        read_count(run.count),
-        read_distinct(run.distinct),
-        run.time_limit,
-        support=run.support,
-    )
-    if run.front:
-        summary = _explain_front(explainer, frame, query, output)
-    elif output.format in _TABLES:
-        summary = _explain_batch(explainer, frame, (query, run.digits or "short"), run.jobs, output)
-    else:
-        summary = _explain_each(explainer, frame, query, output)
-    if run.out is not None:
-        typer.echo(f"Wrote {run.out}. {summary}")
-    return summary
-
-
 def _open(model: Path, rows: str | None, id_column: str | None) -> tuple[Explainer, Frame]:
     """The explainer, and the rows indexed by their number or by the column that identifies them."""
     found = read_model(model)
     if rows is None:
         raise CounterleafError("no rows; expected a file, - for standard input, or a JSON object as the second argument")
-    whole, origin = (_read_row(rows), "the row") if rows.lstrip().startswith("{") else (None, rows)
+    whole, origin = None, rows
+    if rows.lstrip().startswith("{"):
+        try:
+            whole, origin = make_frame([json.loads(rows)]), "the row"
+        except (ValueError, RecursionError) as error:
+            expected = "expected an object such as '{\"age\": 39}'"
+            raise CounterleafError(f"the row is not valid JSON ({error}); {expected}") from None
     if not isinstance(found, Explainer):
         whole = read_table(Path(rows)) if whole is None else whole
         found = _with_columns(found, whole, id_column, origin)
@@ -224,14 +163,6 @@ def _open(model: Path, rows: str | None, id_column: str | None) -> tuple[Explain
     return found, frame
 
 
-def _read_row(text: str) -> Frame:
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CounterleafError(f"the row is not valid JSON ({error}); expected an object such as '{{\"age\": 39}}'") from None
-    return make_frame([row])
-
-
 def _with_columns(tree: Tree | Ensemble, rows: Frame, id_column: str | None, origin: str) -> Explainer:
     """A tree or an ensemble without names gets the columns of the rows, in their order and without bounds."""
     names = [column for column in rows.columns if column != id_column]
@@ -244,13 +175,15 @@ def _with_columns(tree: Tree | Ensemble, rows: Frame, id_column: str | None, ori
     return Explainer(tree, schema=Schema([Numeric(column) for column in names]))
 
 
-def _explain_batch(explainer: Explainer, rows: Frame, question: tuple[Question, str], jobs: int, output: Output) -> Summary:
-    """Explain all rows at once and write a table."""
-    query, digits = question
-    found = explainer.explain_many(rows, query, digits=digits, n_jobs=jobs)
+def _explain_batch(explainer: Explainer, rows: Frame, query: Question, output: Output, **options: Any) -> Summary:
+    found = explainer.explain_many(rows, query, **options)
     if len(found) == 1 and cells_of(found["status"])[0] == INVALID:
         raise CounterleafError(cells_of(found["problem"])[0])
-    _write_frame(found.rename_axis(output.id).reset_index(), output.path)
+    frame = found.rename_axis(output.id).reset_index()
+    if output.path is None:
+        write_csv(frame, sys.stdout)
+    else:
+        write_frame(output.path, frame)
     return Summary.of_frame(found, kind_of_model(explainer.tree))
 
 
@@ -264,7 +197,7 @@ def _explain_front(explainer: Explainer, rows: Frame, query: Question, output: O
     front = explainer.explain_front(row, replace(query, count=1, distinct=None))
     results = [RowResult(name, answer) for answer in front.explanations or front.searches[-1:]]
     summary = Summary(kind_of_model(explainer.tree))
-    summary.add_front(front)
+    summary.add(front)
     if output.format == "table":
         _write_text(front.text(terms(output.model, summary.model)), output.path)
     else:
@@ -273,7 +206,6 @@ def _explain_front(explainer: Explainer, rows: Frame, query: Question, output: O
 
 
 def _explain_each(explainer: Explainer, rows: Frame, query: Question, output: Output) -> Summary:
-    """Explain the rows one by one and write the answers."""
     results, summary = [], Summary(kind_of_model(explainer.tree))
     with (
         shown(len(rows), output.path is not None or not sys.stdout.isatty()) as advance,
@@ -281,7 +213,7 @@ def _explain_each(explainer: Explainer, rows: Frame, query: Question, output: Ou
     ):
         for result in _results(explainer, rows, query):
             raise_if_interrupted()
-            summary.add(result)
+            summary.add(result.answer)
             if file is not None:
                 file.write(f"{json_line(result)}\n")  # proofs are long, so none stays in memory
             else:
@@ -346,10 +278,3 @@ def _write_text(content: str, path: Path | None) -> None:
         typer.echo(content)
     else:
         write(path, f"{content}\n")
-
-
-def _write_frame(frame: Frame, path: Path | None) -> None:
-    if path is None:
-        write_csv(frame, sys.stdout)
-    else:
-        write_frame(path, frame)

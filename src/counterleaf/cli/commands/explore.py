@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -53,13 +53,7 @@ def explore(
 
         if not SHORTEST <= time_limit <= LONGEST:
             raise CounterleafError(f"--time-limit is {time_limit:g}; expected {SHORTEST:g} to {LONGEST:g} seconds")
-        arguments: dict[str, Any] = {
-            "model": None if model is None else str(model),
-            "data": None if data is None else str(data),
-            "row": row,
-            "shape": read_shape(shape),
-            "constraints": None if constraints is None else str(constraints),
-            "mnist": None if mnist is None else str(mnist),
-            "time_limit": time_limit,
-        }
-        serve(open_session(arguments), port, not no_browser)
+        paths = {"model": model, "data": data, "constraints": constraints, "mnist": mnist}
+        arguments = {name: None if path is None else str(path) for name, path in paths.items()}
+        session = open_session({**arguments, "row": row, "shape": read_shape(shape), "time_limit": time_limit})
+        serve(session, port, not no_browser)

@@ -1,4 +1,4 @@
-"""``counterleaf verify``: check the proofs of answers in a file, and confirm their labels."""
+"""``counterleaf verify``: check the proofs of answers in a file or in the folder of an audit, and confirm their labels."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.audit.files import StorePath, place
+from counterleaf.audit.files import AnyPath, StorePath, place
 from counterleaf.batch.progress import shown
-from counterleaf.cli.commands.audits.verification import verify_folder
 from counterleaf.cli.output import PROBLEM, kind_of_model
-from counterleaf.cli.shell import FAILED, AllowPickle, Trust, one_line
-from counterleaf.errors import CounterleafError, brief, flat
+from counterleaf.cli.shell import FAILED, AllowPickle, Trust, check_jobs, one_line
+from counterleaf.errors import CounterleafError, brief, flat, not_installed
 from counterleaf.proof.certificate import Status
 from counterleaf.storage.explanations import FORMAT
 from counterleaf.storage.files import STDIN, contents, is_binary
 
 if TYPE_CHECKING:
+    from counterleaf.audit.checking.verify import AuditCheck
     from counterleaf.cli.confirmation import ModelCheck
 
 _LISTED = 20  # failures, and queries, that are listed
@@ -65,43 +65,83 @@ def verify(
     """
     with one_line("not all answers were checked"):
         path = place(answers)
-        is_folder = not isinstance(path, StorePath) and path.is_dir()
-    if isinstance(path, StorePath) or is_folder:
-        verify_folder(path, model, jobs)
-        return
-    with one_line("not all answers were checked"):
-        check = None if model is None else _model_check(model, allow_pickle, trust or [])
-        origin = "standard input" if path == STDIN else str(path)
-        lines = _lines(path, origin)
-        counts: Counter[str] = Counter()
-        queries: Counter[tuple[str, ...]] = Counter()
-        models: set[str] = set()
-        failures: dict[int, str] = {}
-        with shown(len(lines), True) as advance:
-            for k, line in lines:
-                kind, failure, query = _verify(k, line, check, models)
-                counts[kind] += 1
-                queries.update([query] if query else [])
-                failures.update({k: failure} if failure else {})
-                advance(1)
-        if set(counts) <= {_UNEXPLAINED, _FOREIGN}:
-            raise CounterleafError(f"{origin} contains no answer; expected the output of explain --format json")
-        failures.update({} if check is None else check.confirm())
-        _print([f"FAIL line {k}: {failures[k]}" for k in sorted(failures)], "FAIL")
-        listed = [(f"{count:,} answer{'s' * (count > 1)}", "; ".join(query)) for query, count in queries.most_common()]
-        _print([f"{answered} for {query}" for answered, query in listed], "answers for")
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-        verdict = _verdict(len(failures), len(lines), check, " or ".join(sorted(models)))
-        bounds = f"; those that {_STOPPED} prove a lower bound only" if counts[_STOPPED] and not failures else ""
-        typer.echo(f"{origin}: {kinds}: {verdict}{bounds}")
-    if failures:
+        if isinstance(path, StorePath) or path.is_dir():
+            failed = _verify_folder(path, model, jobs)
+        else:
+            failed = _verify_file(path, model, allow_pickle, trust or [])
+    if failed:
         raise typer.Exit(FAILED)
 
 
-def _model_check(model: Path, allow_pickle: bool, trusted: list[str]) -> ModelCheck:
-    from counterleaf.cli.confirmation import ModelCheck  # slow to import, and not needed to check a proof
+def _verify_folder(folder: AnyPath, model: Path | None, jobs: int) -> bool:
+    """Check the folder of an audit, print the result, and return whether it failed."""
+    if model is not None:
+        raise CounterleafError(f"--model is {model}, and {folder} holds its own model, which is checked; omit --model")
+    check_jobs(jobs)
+    try:
+        from counterleaf.audit.checking.verify import verify_audit  # needs pyarrow
+        from counterleaf.audit.manifest import read_manifest
+    except ImportError:
+        raise not_installed("an audit", "pyarrow") from None
+    with shown(read_manifest(folder).plan.rows, True) as advance:
+        found = verify_audit(folder, jobs, advance)
+    _print([f"FAIL file {file}, row {row}: {reason}" for file, row, reason in found.failures], "FAIL")
+    typer.echo(f"Question: {found.question}".encode(errors="backslashreplace").decode())
+    typer.echo(f"Model: SHA-256 {found.model}")
+    typer.echo(f"{folder}: {_verdict_on_folder(found)}")
+    return bool(found.failures)
 
-    return ModelCheck(model, allow_pickle, trusted)
+
+def _verdict_on_folder(found: AuditCheck) -> str:
+    rows = f"{found.rows:,} rows"
+    stopped = f"; {found.stopped:,} of the searches stopped, and prove a lower bound only" if found.stopped else ""
+    if found.failures:
+        return f"{rows}: {len(found.failures):,} of {found.checked:,} that were checked failed"
+    if not found.proved:
+        return f"{rows}: {found.checked:,} were compared; there is no proof to check, since all rows are invalid"
+    if not found.with_inputs:
+        unchecked = "the rows, the columns that are kept, the invalid rows, the changes in words and the division into parts"
+        agree = "the answers agree with the proofs and the model"
+        return (
+            f"{rows}: every proof holds, and {agree}; the inputs are not there, so that {unchecked} were not checked{stopped}"
+        )
+    if found.proofs:
+        return f"{rows}: every proof holds, and all cells agree with the proofs, the model and the inputs{stopped}"
+    checked = f"{found.checked:,} random rows were explained again, their proofs hold"
+    return f"{rows}, no proofs are kept: {checked}, and all of their cells agree with the model and the inputs{stopped}"
+
+
+def _verify_file(path: Path, model: Path | None, allow_pickle: bool, trusted: list[str]) -> bool:
+    """Check the answers of a file, print the result, and return whether some failed."""
+    check = None
+    if model is not None:
+        from counterleaf.cli.confirmation import ModelCheck  # slow to import, and not needed to check a proof
+
+        check = ModelCheck(model, allow_pickle, trusted)
+    origin = "standard input" if path == STDIN else str(path)
+    lines = _lines(path, origin)
+    counts: Counter[str] = Counter()
+    queries: Counter[tuple[str, ...]] = Counter()
+    models: set[str] = set()
+    failures: dict[int, str] = {}
+    with shown(len(lines), True) as advance:
+        for k, line in lines:
+            kind, failure, query = _verify(k, line, check, models)
+            counts[kind] += 1
+            queries.update([query] if query else [])
+            failures.update({k: failure} if failure else {})
+            advance(1)
+    if set(counts) <= {_UNEXPLAINED, _FOREIGN}:
+        raise CounterleafError(f"{origin} contains no answer; expected the output of explain --format json")
+    failures.update({} if check is None else check.confirm())
+    _print([f"FAIL line {k}: {failures[k]}" for k in sorted(failures)], "FAIL")
+    listed = [(f"{count:,} answer{'s' * (count > 1)}", "; ".join(query)) for query, count in queries.most_common()]
+    _print([f"{answered} for {query}" for answered, query in listed], "answers for")
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    verdict = _verdict(len(failures), len(lines), check, " or ".join(sorted(models)))
+    bounds = f"; those that {_STOPPED} prove a lower bound only" if counts[_STOPPED] and not failures else ""
+    typer.echo(f"{origin}: {kinds}: {verdict}{bounds}")
+    return bool(failures)
 
 
 def _print(lines: list[str], what: str) -> None:

@@ -44,7 +44,7 @@ from counterleaf.explorer.session.settings import (
 from counterleaf.explorer.session.user_model import user_scene
 from counterleaf.proof.certificate import Status
 from counterleaf.proof.walk import InterruptedCheckError, interruptible
-from counterleaf.question.constraints.functions import max_changes
+from counterleaf.question.constraints.several import max_changes
 
 _CACHE_SIZE = 32  # explainers with other steps or bounds, and costs
 _CHECK_TIME = 5.0  # seconds for the check of a proof, within the grace of a request

@@ -11,18 +11,19 @@ import numpy as np
 from scipy import sparse
 
 from counterleaf.answer.short_numbers import plain
-from counterleaf.answer.text import word
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.question import Control, Question
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.words import feature_number, label_of, number_text, series, with_unit
-from counterleaf.question.constraints.functions import allow, between, freeze, max_changes, only_decrease, only_increase
+from counterleaf.question.constraints.bounds import between, freeze, only_decrease, only_increase
+from counterleaf.question.constraints.choices import allow
 from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.several import max_changes
 from counterleaf.question.costs.terms import L1, L2, Quadratic
-from counterleaf.report.constraint_words import in_words
 from counterleaf.table.features import Categorical, Feature, Numeric
 from counterleaf.table.schema import Schema
+from counterleaf.table.words import word
 
 _MIXED = 1.0, 1.0  # the factors of L1 and L2 in the mixed cost
 _COUPLING = 4.0  # Q: the cost of a difference between the changes of two neighbours, relative to the cost of a change
@@ -69,7 +70,7 @@ def list_settings(scene: Scene, question: Question) -> list[Setting]:
 
 def _required_setting(constraint: Constraint, schema: Schema) -> Setting:
     """A rule of the user in words, "debt must be at most 3,000", and after "require": "debt of at most 3,000"."""
-    text = in_words(constraint, schema)
+    text = constraint.words(schema)
     required = text.replace(" must be at ", " of at ").replace(" must not ", " not to ").replace(" must ", " to ")
     return Setting(f"{text}, always required", "required", None, constraint, required)
 

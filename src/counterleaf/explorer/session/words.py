@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from counterleaf.answer.short_numbers import plain, round_down
-from counterleaf.answer.text import word
 from counterleaf.table.features import Feature, Numeric, is_missing
-from counterleaf.table.words.values import date_of, grouped
+from counterleaf.table.words import date_of, grouped, word
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 

@@ -29,7 +29,6 @@ def random_start(task: Task, depth: int, rng: np.random.Generator) -> Shape:
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
 
     def choose(index: Array) -> Split:
-        """A random direction."""
         w = rng.standard_normal(len(scale)) * scale
         return w, _cut(rows.project(index, w), weight[index], rng.uniform(*_MIDDLE))
 
@@ -45,7 +44,6 @@ def class_start(task: Task, depth: int, settings: SplitSettings, rng: np.random.
     roomy = 2 ** (depth + 1) * width <= _ROOM
 
     def choose(index: Array) -> Split:
-        """A hyperplane between two groups of the classes of some rows."""
         y, weight = task.y[index], task.weight[index]
         counts = np.bincount(y, weight, task.classes)
         common = np.flatnonzero(counts >= _RARE * counts.sum())

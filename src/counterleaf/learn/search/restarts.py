@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from counterleaf.learn.search.initial import cart_start, class_start, random_start
-from counterleaf.learn.search.sweeps import Sweeps
+from counterleaf.learn.search.sweeps import Sweeps, Workers
 from counterleaf.learn.search.task import LeafSettings, SearchSettings, SplitSettings, Task
-from counterleaf.learn.search.threads import Workers
 
 _TRIAL_MIN_ROWS = 1000  # with fewer rows a trial is not informative
 _TRIAL_LEARNED, _TRIAL_HELD_OUT = 10_000, 5_000  # the largest number of rows that a trial learns from and tests on
@@ -34,22 +34,17 @@ def learn(
     for turn in range(search.n_restarts):
         title = f"TAO from {plans[0][0]}" + (f", restart {turn + 1} of {search.n_restarts}" if search.n_restarts > 1 else "")
 
-        def report(sweep: int, share: float, title: str = title) -> None:
-            log(f"{title}: sweep {sweep} of {search.max_iter}, {_said(splits, share)}")
+        def report(settings: SplitSettings, sweep: int, loss: float, title: str = title) -> None:
+            words = {"value": f"mean squared error {loss:.6g}", "softmax": f"log-loss {loss:.4f}"}
+            said = words.get(settings.leaves.kind, f"training error {loss:.2%}")
+            log(f"{title}: sweep {sweep} of {search.max_iter}, {said}")
 
-        def report_final(sweep: int, share: float, title: str = title) -> None:
-            log(f"{title}: sweep {sweep} of {search.max_iter}, log-loss {share:.4f}")
-
-        sweeps = _begin(task, splits, plans[0], search.max_depth, turn > 0, rng, workers, report).run(search.max_iter)
+        sweeps = _begin(task, splits, plans[0], search.max_depth, turn > 0, rng, workers, partial(report, splits))
+        sweeps.run(search.max_iter)
         if final is not splits:
-            sweeps = Sweeps(task, final, sweeps.best, plans[0][1], True, workers, report_final).run(search.max_iter)
+            sweeps = Sweeps(task, final, sweeps.best, plans[0][1], True, workers, partial(report, final)).run(search.max_iter)
         runs.append(sweeps)
     return min(runs, key=lambda sweeps: sweeps.score)
-
-
-def _said(splits: SplitSettings, loss: float) -> str:
-    """The training loss in words."""
-    return f"mean squared error {loss:.6g}" if splits.leaves.kind == "value" else f"training error {loss:.2%}"
 
 
 def _plans(init: str, task: Task, splits: SplitSettings) -> list[Plan]:

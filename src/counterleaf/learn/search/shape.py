@@ -21,7 +21,6 @@ class Shape:
     b: Array
 
     def copy(self) -> Shape:
-        """A tree of the same shape with copies of W and b."""
         return Shape(self.left, self.right, self.W.copy(), self.b.copy())
 
     def turned(self) -> Shape:

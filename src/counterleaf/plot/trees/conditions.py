@@ -7,13 +7,12 @@ import math
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain
-from counterleaf.answer.text import word
 from counterleaf.answer.tree_text import Inequality, gap_of, inequality, values_right
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import MINUS, number, short
 from counterleaf.table.features import MISSING, Boolean, Feature, Finite, Ordinal
 from counterleaf.table.schema import Schema
-from counterleaf.table.words.values import date_of, label_of
+from counterleaf.table.words import date_of, label_of, word
 from counterleaf.types import Array
 
 _MOST_TERMS, _MOST_VALUES = 3, 3

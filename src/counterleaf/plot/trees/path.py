@@ -12,7 +12,7 @@ from counterleaf.answer.text import outcome
 from counterleaf.answer.tree_text import leaf_counts
 from counterleaf.model.decision import Decision
 from counterleaf.model.tree import Tree
-from counterleaf.plot.canvas import NORMAL, SMALL, SOURCE, headline, short, tint, width
+from counterleaf.plot.canvas import NORMAL, SMALL, SOURCE, headline, short, width
 from counterleaf.plot.trees.conditions import condition
 from counterleaf.plot.trees.placement import EDGE, MOST_LEAVES, cut, draw_node, lay_out
 
@@ -72,8 +72,7 @@ def draw_paths(answer: Explanation) -> Figure:
         look: dict[str, Any] = {"color": key.get_color(), "linestyle": key.get_linestyle(), "linewidth": key.get_linewidth()}
         page.plot(*zip(*(at[node] for node in path), strict=True), **look, zorder=order)
     for node, text in texts.items():
-        colour = "white" if drawn[node] else tint(int(tree.value[node])) if tree.left[node] < 0 else None
-        draw_node(page, at[node], text, colour)
+        draw_node(page, at[node], text, tree, node, bool(drawn[node]))
     wide, high = page.get_xlim()[1], page.get_ylim()[1]
     page.text(EDGE, high - 13, title, weight="bold", va="center")
     page.legend(handles=keys, loc="upper left", bbox_to_anchor=(EDGE / wide, (high - 23) / high),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from counterleaf.model.tree import Tree
-from counterleaf.plot.canvas import QUIET, SMALL, new_page, width
+from counterleaf.plot.canvas import QUIET, SMALL, new_page, tint, width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,15 +115,16 @@ def breadth(children: dict[int, tuple[int, ...]], widths: Mapping[int, float]) -
     return max(ends) - min(ends)
 
 
-def draw_node(page: Axes, at: tuple[float, float], text: str, colour: Any) -> None:
-    """Draw the condition of a split or the class of a leaf in a box; without a colour, a triangle for a folded subtree."""
+def draw_node(page: Axes, at: tuple[float, float], text: str, tree: Tree, node: int, unfolded: bool) -> None:
+    """Draw the condition of an unfolded split or the class of a leaf in a box, and a triangle for a folded subtree."""
     from matplotlib.patches import Polygon
 
     x, y = at
     edge: dict[str, Any] = {"edgecolor": "#777777", "linewidth": 0.7}
-    if colour is None:
+    if not unfolded and tree.left[node] >= 0:
         page.add_patch(Polygon([(x, y + 9), (x - 9, y - 6), (x + 9, y - 6)], facecolor="#E4E4E4", zorder=4, **edge))
         page.text(x, y - 9, text, size=SMALL, color=QUIET, ha="center", va="top", zorder=5)
     else:
-        box = {"facecolor": colour, "boxstyle": "square,pad=0.3" if colour == "white" else "round,pad=0.3", **edge}
+        colour, style = ("white", "square,pad=0.3") if unfolded else (tint(int(tree.value[node])), "round,pad=0.3")
+        box = {"facecolor": colour, "boxstyle": style, **edge}
         page.text(x, y, text, size=SMALL, ha="center", va="center", zorder=5, bbox=box, linespacing=1.1)

@@ -61,10 +61,8 @@ class Setting:
     @functools.cached_property
     def groups(self) -> list[tuple[int, slice]]:
         """The coordinates that are groups, and the positions of their cells among those of all groups."""
-        place, spans = (
-            group_cells(self.forest),
-            [(j, self.forest.span(j)) for j in np.flatnonzero(self.forest.grouped).tolist()],
-        )
+        place = group_cells(self.forest)
+        spans = [(j, self.forest.span(j)) for j in np.flatnonzero(self.forest.grouped).tolist()]
         return [(j, slice(int(place[span.start]), int(place[span.start]) + span.stop - span.start)) for j, span in spans]
 
     @functools.cached_property

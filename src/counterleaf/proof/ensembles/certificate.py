@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from counterleaf.proof.certificate import GAP, UNPROVABLE, Answer, Certificate, Findings, Status
 from counterleaf.proof.ensembles.box import Setting
 from counterleaf.proof.ensembles.steps import ForestProof
+from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
 from counterleaf.question.cells import CellForest, CellPrices, ScoreTarget, UnboundedError, lies, price_cells, wins
 from counterleaf.types import Array
@@ -56,35 +56,14 @@ def ceiling(forest: CellForest, prices: CellPrices) -> float:
 
 @dataclass(frozen=True, eq=False)
 class EnsembleCertificate(Certificate):
-    """The proof of an answer about an ensemble; ``check`` verifies it as for any other answer.
-
-    Parameters
-    ----------
-    problem : Problem
-        The question as arrays, without the trees.
-    findings : Findings
-        The claims.
-    pool : array, optional
-        The candidates of ``among``.
-    stored_parts : None
-        Not used.
-    decision : ScoreDecision
-        The ensemble and the goal.
-    forest : CellForest
-        The ensemble as cells.
-    proofs : tuple of ForestProof
-        One proof for each class of the target, in the order of ``decision.goals``.
-    """
+    """The proof of an answer about an ensemble; its problem is the question without the trees."""
 
     forest: CellForest = field(repr=False, default=None)  # type: ignore[assignment]  # always passed; a dataclass wants a default
-    proofs: tuple[ForestProof, ...] = field(repr=False, default=())
+    proofs: tuple[ForestProof, ...] = field(repr=False, default=())  # one for each of ``decision.goals``
     fresh: bool = field(repr=False, default=False)
-    region: Callable[[EnsembleCertificate, int], Any] | None = field(repr=False, default=None)
 
     def __getstate__(self) -> dict[str, Any]:
-        found = replace(self.findings, points=np.array(self.findings.points), answer=None)
-        parts = "problem", "pool", "stored_parts", "decision", "forest", "proofs", "region"
-        return {**{name: getattr(self, name) for name in parts}, "findings": found, "fresh": False}
+        return {**super().__getstate__(), "stored_parts": None, "fresh": False}
 
     @property
     def is_fresh(self) -> bool:
@@ -101,15 +80,46 @@ class EnsembleCertificate(Certificate):
         margin = self.problem.splits.margin
         return 0.0 if isinstance(margin, tuple) else float(margin)
 
-    def statement(self) -> tuple[Any, ...]:
-        """The parts of the question that concern the model: the ensemble and the goal."""
+    def _statement(self) -> tuple[Any, ...]:
+        """The ensemble and the goal."""
         model, f = self.decision.model, self.forest
         arrays = model.left, model.right, model.split, model.value, f.coordinate, f.cut, f.closed, f.start, f.subset
         return (*arrays, str(self.decision.goal), str(model.scoring), sorted(self.decision.closed))
 
-    def rounding_problem(self, k: int) -> tuple[Any, Answer]:
-        """The rows around answer k for which every tree keeps its leaf, and that answer."""
-        return (self.problem, self.answers[k]) if self.region is None else self.region(self, k)
+    def rounding_problem(self, k: int) -> tuple[Problem, Answer]:
+        """The problem of the rows around answer k for which every tree keeps its leaf, and that answer."""
+        answer, problem, forest = self.answers[k], self.problem, self.forest
+        if self.pool is not None:
+            return problem, answer
+        cells = forest.cells_of(answer.row[None])[0]
+        low, high = np.zeros(forest.size, np.int64), np.diff(forest.first_cell) - 1
+        node = forest.roots.copy()
+        while len(inner := np.flatnonzero(forest.coordinate[node] >= 0)):
+            at = node[inner]
+            on = forest.coordinate[at]
+            right = forest.goes_right(at, cells[on])
+            number = ~forest.grouped[on]
+            np.maximum.at(low, on[number & right], forest.cut[at][number & right] + 1)
+            np.minimum.at(high, on[number & ~right], forest.cut[at][number & ~right])
+            node[inner] = np.where(right, forest.right[at], forest.left[at])
+        question = problem.question
+        lower, upper = question.features.lower.copy(), question.features.upper.copy()
+        for j in range(forest.size):
+            v = int(forest.variable[j])
+            if forest.grouped[j]:
+                span = slice(v, v + forest.first_cell[j + 1] - forest.first_cell[j])
+                lower[span] = upper[span] = answer.row[span]
+                continue
+            edges = forest.edges[j]
+            if low[j] > 0:
+                lower[v] = max(lower[v], edges[low[j] - 1])
+            if high[j] < len(edges):
+                upper[v] = min(upper[v], np.nextafter(edges[high[j]], -np.inf))
+        narrow = question._replace(features=question.features._replace(lower=lower, upper=upper))
+        nodes = narrow.nodes.copy()
+        nodes["below"] = answer.cost - float(problem.cost_of(answer.row[None])[0])
+        posed = narrow._replace(nodes=nodes), problem.table
+        return Problem(problem.tree, problem.splits, lambda: posed), replace(answer, leaf=0)
 
     def target(self, goal: Any, room: float = 0.0) -> ScoreTarget:
         """The target of one class or range, with more room between the scores."""
@@ -130,12 +140,8 @@ class EnsembleCertificate(Certificate):
     def check(self) -> bool:
         """Check the proof, without the search.
 
-        Returns
-        -------
-        bool
-            True if every claim holds: each answer obeys the constraints, reaches the target in the arithmetic of the model and
-            has the stated cost, and no row costs less than ``lower_bound``, which an optimal answer exceeds by at most 1e-9 of
-            its cost.
+        Each answer obeys the constraints, reaches the target in the arithmetic of the model and has the stated cost, and no row
+        costs less than ``lower_bound``, which an optimal answer exceeds by at most 1e-9 of its cost.
         """
         try:
             with np.errstate(all="ignore"):

@@ -16,26 +16,14 @@ from counterleaf.types import Array
 
 @dataclass(frozen=True, eq=False)
 class LeafTable:
-    """L leaves with up to D coordinates on their paths.
+    """L leaves with up to D coordinates on their paths."""
 
-    Parameters
-    ----------
-    node, tree : (L,) array of int
-        The node of each leaf, and its tree; the leaves of a tree are neighbours.
-    which : (L, D) array of int
-        The coordinates on the path, -1 for none.
-    low, high : (L, D) array of int
-        The first and the last cell, counted over all coordinates; for a group, those of the whole group.
-    allowed : (L, B) array of bool
-        Which of the B cells of all groups are allowed.
-    """
-
-    node: Array
-    tree: Array
-    which: Array
-    low: Array
-    high: Array
-    allowed: Array
+    node: Array  # (L,)
+    tree: Array  # (L,) the leaves of a tree are neighbours
+    which: Array  # (L, D) the coordinates on the path, -1 for none
+    low: Array  # (L, D) the first cell, counted over all coordinates; for a group, that of the whole group
+    high: Array  # (L, D) the last one
+    allowed: Array  # (L, B) which of the B cells of all groups are allowed
 
     def take(self, kept: Array) -> LeafTable:
         """The table of some of the leaves, given by their positions or as a mask."""

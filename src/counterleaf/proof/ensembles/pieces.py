@@ -23,34 +23,18 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """The pieces of all links, checked: those of a number are intervals in order, and every cell of the first box has one.
+    """The pieces of all links, checked: those of a number are intervals in order, and every cell of the first box has one."""
 
-    Parameters
-    ----------
-    start : (M + 1,) array of int
-        The first piece of each link.
-    begin : (M + 1,) array of int
-        Where the cells of each link begin in ``piece_of``.
-    after, before : array of int
-        The nearest positions in ``piece_of`` that have a piece, at or after and at or before each one.
-    low, high : (P,) array of int
-        The first and the last cell of each piece of a number, over all coordinates; an empty interval for pieces of groups.
-    group_piece, group_cell : array of int
-        The pieces of groups and their cells.
-    by_coordinate, coordinate_start : array of int
-        The links in the order of their coordinates, and where those of each coordinate begin.
-    """
-
-    start: Array
-    begin: Array
-    after: Array
-    before: Array
-    low: Array
-    high: Array
-    group_piece: Array
-    group_cell: Array
-    by_coordinate: Array
-    coordinate_start: Array
+    start: Array  # (M + 1,) the first piece of each link
+    begin: Array  # (M + 1,) where the cells of each link begin in ``piece_of``
+    after: Array  # the nearest position in ``piece_of`` that has a piece, at or after each one
+    before: Array  # the same, at or before each one
+    low: Array  # (P,) the first cell of each piece of a number, over all coordinates; for a group, that of an empty interval
+    high: Array  # (P,) the last one
+    group_piece: Array  # the pieces of groups
+    group_cell: Array  # and their cells
+    by_coordinate: Array  # the links in the order of their coordinates
+    coordinate_start: Array  # where those of each coordinate begin
 
     @classmethod
     def of(cls, links: Links, forest: CellForest, alive: Array) -> Pieces:

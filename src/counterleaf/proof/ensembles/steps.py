@@ -23,44 +23,23 @@ class StepKind(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class ForestProof:
-    """The steps of a search over an ensemble.
+    """The steps of a search over an ensemble: B boxes, S steps, and Q sets of multipliers."""
 
-    Parameters
-    ----------
-    parent, side : (B,) array of int
-        For each box the one that it is part of, -1 for the first, and which side of it: 0 or 1.
-    node, kind, multipliers, coordinate, cells : (S,) array of int
-        For each step its box, what it does, which multipliers it uses (-1 for none), the coordinate that it divides, and where
-        its marked cells begin.
-    marks : array of uint8
-        The marked cells, eight per byte: those that are removed, or those of the first side.
-    mu, unit : (Q,) array
-        Of each set of multipliers.
-    weights : (Q, R + I) array
-        The multipliers of the rows of the target and of the limits on changes.
-    set_links, set_messages : (Q + 1,) array of int
-        Where the links and the messages of each set begin.
-    links_used, messages : array of int
-        The links that have messages, and those messages, link after link, in multiples of the unit.
-    links : Links
-        All links.
-    """
-
-    parent: Array
-    side: Array
-    node: Array
-    kind: Array
-    multipliers: Array
-    coordinate: Array
-    cells: Array
-    marks: Array
-    mu: Array
-    unit: Array
-    weights: Array
-    set_links: Array
-    set_messages: Array
-    links_used: Array
-    messages: Array
+    parent: Array  # (B,) the box that each one is part of, -1 for the first
+    side: Array  # (B,) which side of it: 0 or 1
+    node: Array  # (S,) the box of each step
+    kind: Array  # (S,) what it does with the box
+    multipliers: Array  # (S,) which ones it uses, -1 for none
+    coordinate: Array  # (S,) the one that it divides
+    cells: Array  # (S,) where its marked cells begin
+    marks: Array  # eight cells per byte: those that are removed, or those of the first side
+    mu: Array  # (Q,)
+    unit: Array  # (Q,) of the messages
+    weights: Array  # (Q, R + I) of the rows of the target and of the limits on changes
+    set_links: Array  # (Q + 1,) where the links of each set begin
+    set_messages: Array  # (Q + 1,) where its messages begin
+    links_used: Array  # the links that have messages
+    messages: Array  # of these links, link after link, in multiples of the unit
     links: Links
 
     @classmethod
@@ -68,33 +47,15 @@ class ForestProof:
         """The proof that the core wrote; ``width`` is the number of rows of the target and of limits on changes."""
         f = {name: np.asarray(value) for name, value in found.items()}
         links = Links(f["link_tree"], f["link_coordinate"], f["link_pieces"], f["piece_of"])
-        return cls(
-            f["parent"],
-            f["side"],
-            f["step_node"],
-            f["step_kind"],
-            f["step_multipliers"],
-            f["step_coordinate"],
-            f["step_cells"],
-            f["cells"],
-            f["mu"],
-            f["unit"],
-            f["weights"].reshape(len(f["mu"]), width),
-            np.append(f["set_links"], len(f["links"])),
-            np.append(f["set_messages"], len(f["messages"])),
-            f["links"],
-            f["messages"],
-            links,
-        )
+        same = {name: f[name] for name in ("parent", "side", "mu", "unit", "messages")}
+        steps = {name: f[f"step_{name}"] for name in ("node", "kind", "multipliers", "coordinate", "cells")}
+        more = {"marks": f["cells"], "links_used": f["links"], "weights": f["weights"].reshape(len(f["mu"]), width)}
+        more["set_links"] = np.append(f["set_links"], len(f["links"]))
+        more["set_messages"] = np.append(f["set_messages"], len(f["messages"]))
+        return cls(**same, **steps, **more, links=links)
 
     def holds(self, setting: Setting) -> bool:
-        """Whether the steps prove that no row costs less than the cutoff of the setting.
-
-        Raises
-        ------
-        IncompleteError, ValueError or IndexError
-            If the steps are not a proof at all.
-        """
+        """Whether the steps prove that no row costs less than the cutoff; raises one of UNPROVABLE if they are no proof."""
         return _Check(self, setting).run()
 
     def multipliers_of(self, k: int, setting: Setting) -> Multipliers:

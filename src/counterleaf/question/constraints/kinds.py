@@ -1,222 +1,227 @@
-"""The kinds of constraints, as values in the units of the table."""
+"""What a kind of constraint is: a value that knows its arrays, its JSON and its words; and the table of their functions."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import Any
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self, TypeVar
 
-import numpy as np
-
-from counterleaf.errors import CounterleafError, brief, number, single, values_of
-from counterleaf.table.encoding import encode_table
-from counterleaf.table.frames import column_names, is_frame
+from counterleaf.errors import CounterleafError, brief, number, single, some, values_of
+from counterleaf.question.constraints.lowering import Box, Interval, Limits
+from counterleaf.strict_json import plain
+from counterleaf.table.features import Finite
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
-_PERCENT = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*%", re.ASCII)
+_GREATEST = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Written:
-    """A constraint that is printed as the call that made it."""
+class Statement(ABC):
+    """A constraint, or a condition of ``implies``; it is printed as the call that made it."""
 
-    words: str
+    call: str
 
     def __repr__(self) -> str:
-        return self.words
+        return self.call
+
+    def about(self) -> tuple[Any, ...]:
+        """Return the features that it names, as the user named them; none if it is about all."""
+        return ()
+
+    def features(self, schema: Schema) -> list[str]:
+        """Return the names of the features that it names.
+
+        Parameters
+        ----------
+        schema : Schema
+            The features of the table.
+
+        Returns
+        -------
+        list of str
+            The names, each once.
+        """
+        return list(dict.fromkeys(schema.names[schema.index(name)] for name in self.about()))
+
+    def words(self, schema: Schema) -> str:
+        """Return it as part of a sentence for people: "income may only rise, by at most 20 %".
+
+        Parameters
+        ----------
+        schema : Schema
+            The features of the table.
+
+        Returns
+        -------
+        str
+            The words; by default the call.
+        """
+        return self.call
+
+    def to_json(self) -> dict[str, Any]:
+        """Return its entry in a file, from which the function of its verb makes it again.
+
+        Returns
+        -------
+        dict
+            The entry; its first key is the verb.
+
+        Raises
+        ------
+        CounterleafError
+            If no file can hold it.
+        """
+        raise TypeError("it is part of a case")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Percent:
-    """A distance from the source's number, as a percentage of its absolute value."""
+class Constraint(Statement):
+    """Any constraint: what ``freeze``, ``between``, ``implies`` and the other functions return.
 
-    value: float
+    Use it in annotations, as in ``def policy() -> list[cl.Constraint]``. A kind of constraint is a frozen dataclass that
+    inherits from it; "A new constraint" in CONTRIBUTING.md shows one.
 
-    def __repr__(self) -> str:
-        return repr(f"{short(self.value)}%")
-
-    def of(self, source: Any) -> Any:
-        """The distance from a source's number, or from several."""
-        return self.value / 100.0 * np.abs(source)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Limit(_Written):
-    """lower <= x_d <= upper for each named feature.
-
-    ``from_lower`` and ``from_upper`` mean that a bound is a distance from the source's value: a number to add to it, or a
-    percentage of it.
+    Parameters
+    ----------
+    call : str
+        The call that makes the constraint, which is how it is printed.
     """
 
-    names: tuple[Any, ...]
-    lower: Any = -math.inf
-    upper: Any = math.inf
-    from_lower: bool = False
-    from_upper: bool = False
+    __slots__ = ()
+    relative = True  # whether what it allows depends on the row; a batch then computes its arrays for every row
+
+    @abstractmethod
+    def add_to(self, limits: Limits, schema: Schema, sources: Array) -> None:
+        """Add the constraint to the arrays of a question.
+
+        Parameters
+        ----------
+        limits : Limits
+            The bounds, linear rows and clauses of the constraints so far, which change.
+        schema : Schema
+            The features of the table.
+        sources : array of shape (n_rows, n_variables)
+            The rows that are explained, as variables of the schema.
+
+        Raises
+        ------
+        CounterleafError
+            If the constraint does not fit the schema, or a source.
+        """
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Becomes(Limit):
-    """The named feature has one value; as a condition, the source has another value."""
+class Boxed(Constraint):
+    """A constraint on single features, which bounds their variables; such a constraint can be a condition."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def box(self, schema: Schema, sources: Array) -> Box:
+        """Return the bounds that it puts on variables, for each source."""
+
+    def by_feature(self) -> list[Self]:
+        """Return it as one constraint for each of its features."""
+        return [self]
+
+    def add_to(self, limits: Limits, schema: Schema, sources: Array) -> None:
+        """Rule out the rows outside the box."""
+        limits.narrow(self.box(schema, sources))
+
+    def place(self, feature: Finite, value: Any) -> int:
+        """Return the position of a value that the constraint names."""
+        try:
+            return feature.place(value)
+        except CounterleafError:
+            raise CounterleafError(
+                f"{self}: feature {feature.name!r} has no value {value!r}; expected one of {some(feature.values)}"
+            ) from None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Stays(Limit):
-    """The named feature keeps its value."""
+def only(feature: Finite, start: int, places: list[int], keep: bool = False) -> Box:
+    """Rule out every value of a feature except those at ``places``; with ``keep``, a missing value may stay."""
+    left = {*places, *(range(len(feature.values), feature.size) if keep else ())}
+    return [Interval(start + k, 0.0, 0.0) for k in range(feature.size) if k not in left]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Choice(_Written):
-    """The named feature takes one of ``values`` if ``allowed``, and none of them otherwise."""
+class Part(NamedTuple):
+    """A part of an entry in a file: what is expected, in words, and whether a value is that."""
 
-    name: Any
-    values: tuple[Any, ...]
-    allowed: bool
+    expected: str
+    fits: Callable[[Any], bool]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Row(_Written):
-    """``coef @ x`` compared with ``rhs``."""
+class Verb(NamedTuple):
+    """How an entry in a file is read: the function, its parts (the first has the name of the verb), and optional ones."""
 
-    coef: Mapping[Any, float]
-    relation: str
-    rhs: float
-
-    def terms(self, schema: Schema) -> dict[int, float]:
-        """Coefficient by variable. The coefficients of a feature that is named twice, by name and by position, add up."""
-        out: dict[int, float] = {}
-        for name, a in self.coef.items():
-            for d, share in schema.terms(name).items():
-                out[d] = out.get(d, 0.0) + a * share
-        return {d: a for d, a in out.items() if a}
+    make: Callable[..., Any]
+    needed: Mapping[str, Part]
+    optional: Mapping[str, Part]
+    is_condition: bool  # and nothing else
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Among(_Written):
-    """x is one of the rows of a table."""
-
-    rows: Any
-    _last: list[tuple[Schema, Array]] = field(init=False, default_factory=list)  # the vectors that were computed last
-
-    def vectors(self, schema: Schema) -> Array:
-        """The rows as variables of a schema."""
-        known = self._last[0] if self._last else None
-        if known is None or known[0] is not schema:
-            known = schema, _aligned("among", self.rows, schema)
-            self._last[:] = [known]
-        return known[1]
+VERBS: dict[str, Verb] = {}  # the table of all functions that make constraints and conditions, by name
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Near(_Written):
-    """x is as near to a row of its class as most rows of the data are to each other."""
+def verb(
+    first: Part,
+    needed: Mapping[str, Part] | None = None,
+    optional: Mapping[str, Part] | None = None,
+    read: Callable[..., Any] | None = None,
+    is_condition: bool = False,
+) -> Callable[[_Function], _Function]:
+    """Put a function into the table: files may call it, with its first argument under its name and the others by theirs.
 
-    rows: Any
-    quantile: float
-    metric: str
-    _last: list[Any] = field(init=False, default_factory=list)  # what was computed last for a schema and a tree
-
-    def vectors(self, schema: Schema) -> Array:
-        """The rows as variables of a schema."""
-        return _aligned("near", self.rows, schema)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class MaxChanges(_Written):
-    """No more than ``count`` features change."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Support(_Written):
-    """x falls into a leaf that at least ``least`` rows of the data reach; made by the option ``support=``."""
-
-    least: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Changed(_Written):
-    """The named feature changes: a condition for ``implies``."""
-
-    name: Any
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Implies(_Written):
-    """If the condition holds, the constraint holds too."""
-
-    condition: Changed | Limit | Choice
-    then: Constraint
-
-
-class Side(IntEnum):
-    """Where a value that violates a constraint on one feature lies."""
-
-    BELOW, ELSEWHERE, ABOVE = -1, 0, 1  # ELSEWHERE: a missing number, or any other value of a feature with finitely many
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Outside(_Written):
-    """A constraint on one feature is violated on one side; if a ``Becomes`` holds for the source, this always holds.
-
-    Only ``cases`` makes such constraints, as the negation of a condition.
+    ``read`` takes its place where the parts of an entry are not the arguments.
     """
 
-    constraint: Limit | Choice
-    side: Side
+    def add(make: _Function) -> _Function:
+        name = make.__name__
+        VERBS[name] = Verb(read or make, {name: first, **(needed or {})}, optional or {}, is_condition)
+        return make
+
+    return add
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Either(_Written):
-    """One of two constraints on single features holds."""
-
-    first: Limit | Choice | Outside
-    second: Limit | Choice | Outside
+def is_name(part: Any) -> bool:
+    """Whether a part of a file is the name of a feature, or its position."""
+    return isinstance(part, str) or (type(part) is int and part >= 0)
 
 
-# Any constraint: a value that freeze, fix, between, within, only_increase, only_decrease, allow, forbid, becomes, stays,
-# linear, among, max_changes or implies returns. Use it in annotations, as in ``def policy() -> list[cl.Constraint]``.
-Constraint = Limit | Choice | Row | Among | MaxChanges | Implies | Outside | Either | Support | Near
+def is_number(part: Any) -> bool:
+    """Whether a part of a file is a number."""
+    return type(part) in (int, float) and abs(part) <= _GREATEST
 
 
-def _aligned(verb: str, rows: Any, schema: Schema) -> Array:
-    """The rows of ``among`` or ``near`` as variables of a schema."""
-    if is_frame(rows):
-        names = column_names(rows)
-        if sorted(names) != sorted(schema.names):
-            raise CounterleafError(f"{verb} got the columns {names}; expected {schema.names}")
-    elif np.shape(rows)[1] != len(schema):
-        raise CounterleafError(f"{verb} got rows of {np.shape(rows)[1]} numbers; expected {len(schema)}, one per feature")
-    vectors = encode_table(schema, rows)
-    for d, name in enumerate(schema.names):
-        if name in schema.fills:
-            vectors[np.isnan(vectors[:, d]), d] = schema.fills[name]
-    known = [schema.gaps.get(name) is not None for name in schema.names]
-    wrong = ~(np.isfinite(vectors) | (np.isnan(vectors) & known)).all(axis=0)
-    if wrong.any():
-        bad = schema.names[int(np.flatnonzero(wrong)[0])]
-        raise CounterleafError(f"{verb} got NaN or infinity in column {bad!r}; fill it in or drop those rows")
-    return vectors if schema.numeric else schema.spread(vectors)
+def is_value(part: Any) -> bool:
+    """Whether a part of a file is a value of a feature, or a class."""
+    return isinstance(part, (str, bool)) or is_number(part)
+
+
+def is_list(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether a part of a file is a list of parts that fit."""
+    return lambda part: isinstance(part, list) and len(part) > 0 and all(map(fits, part))
+
+
+def are_pairs(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether a part of a file is a list of pairs: what fits, and a number."""
+    return is_list(lambda pair: isinstance(pair, list) and len(pair) == 2 and fits(pair[0]) and is_number(pair[1]))
+
+
+NAME = Part("the name of a feature", is_name)
+NAMES = Part("the name of a feature, or a list of names", lambda part: is_name(part) or is_list(is_name)(part))
+VALUE = Part("text, a number, true or false", is_value)
 
 
 def listed(constraints: Any) -> list[Constraint]:
-    """Check the constraints of a question, which are a list or a single constraint.
-
-    Raises
-    ------
-    CounterleafError
-        If something else than a constraint is among them.
-    """
+    """Check the constraints of a question, which are a list or a single constraint."""
     if isinstance(constraints, Constraint):
         return [constraints]
     out = values_of(constraints, "constraints", "a list such as [freeze('age')]")
     for one in out:
-        if isinstance(one, Changed):
+        if isinstance(one, Statement) and not isinstance(one, Constraint):
             raise CounterleafError(f"{one!r} is a condition; use it in implies({one!r}, ...)")
         if not isinstance(one, Constraint):
             raise CounterleafError(f"constraint {brief(one)} is a {type(one).__name__}; expected freeze, between, linear, ...")
@@ -238,47 +243,6 @@ def feature_name(verb: str, name: Any) -> Any:
     return single(name, f"a feature of {verb}", f"names or a list of names, as in {verb}('age', ...)")
 
 
-def value_list(verb: str, values: Any) -> tuple[Any, ...]:
-    """Check the values that a constraint takes."""
-    listed = values_of(values, f"the list of values of {verb}", "a list such as ['a', 'b']")
-    out = tuple(single(one, f"a value of {verb}") for one in listed)
-    if not out:
-        raise CounterleafError(f"{verb} got no values; expected a list such as ['a', 'b']")
-    return out
-
-
-def change_range(verb: str, by: Any, at_most: Any) -> tuple[Any, Any]:
-    """Check the smallest and the largest change of a feature: numbers or percentages."""
-    least = distance(by, f"by= of {verb}")
-    most = math.inf if at_most is None else distance(at_most, f"at_most= of {verb}")
-    if size_of(least) < 0:
-        raise CounterleafError(f"by= of {verb} is {brief(by)}; expected 0 or more")
-    if size_of(most) < (size_of(least) if type(most) is type(least) or at_most is None else 0.0):
-        low = f"{short(least)!r}" if type(most) is type(least) else "0"
-        raise CounterleafError(f"at_most= of {verb} is {brief(at_most)}; expected {low} or more")
-    return least, most
-
-
-def distance(value: Any, what: str) -> float | Percent:
-    """Check a distance from the source's value: a number, or a percentage such as ``"10%"``."""
-    if not isinstance(value, str):
-        return number(value, what)
-    found = _PERCENT.fullmatch(value.strip())
-    if found is None:
-        raise CounterleafError(f"{what} is {brief(value)}; expected a number, or a percentage such as '10%'")
-    return Percent(number(float(found[1]), what))
-
-
-def size_of(end: float | Percent) -> float:
-    """The number of a distance, whether it is a percentage or not."""
-    return end.value if isinstance(end, Percent) else end
-
-
-def opposite(end: Any) -> Any:
-    """The same distance in the other direction."""
-    return Percent(-end.value) if isinstance(end, Percent) else -end
-
-
 def single_value(value: Any, what: str) -> Any:
     """Check the value that a feature should have: text, a boolean or a finite number."""
     return value if isinstance(value, (str, bytes, bool)) else number(value, what)
@@ -296,3 +260,14 @@ def short(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: short(one) for name, one in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def name_out(names: tuple[Any, ...]) -> Any:
+    """Names of features as a file has them: one, or a list of several."""
+    written = [plain(name) for name in names]
+    return written[0] if len(written) == 1 else written
+
+
+def present(parts: dict[str, Any]) -> dict[str, Any]:
+    """The parts of an entry that are there."""
+    return {key: part for key, part in parts.items() if part is not None}

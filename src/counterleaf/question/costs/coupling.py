@@ -42,13 +42,7 @@ class Coupling:
 
 
 def read_matrix(matrix: Any) -> Any:
-    """Check that a dense or sparse matrix is symmetric and positive semidefinite, and convert it to CSR.
-
-    Raises
-    ------
-    CounterleafError
-        If it is not a matrix of that kind.
-    """
+    """Check that a dense or sparse matrix is symmetric and positive semidefinite, and convert it to CSR."""
     from scipy import linalg, sparse  # as below: SciPy loads slowly, and most questions do not need it
 
     if np.iscomplexobj(getattr(matrix, "data", 0.0)):

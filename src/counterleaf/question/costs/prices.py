@@ -57,13 +57,7 @@ def default_cost(spreads: Spreads | None) -> L1 | L2:
 
 
 def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
-    """Translate a cost into arrays.
-
-    Raises
-    ------
-    CounterleafError
-        If the cost does not fit the schema, is not convex, or needs the spreads of data that are not available.
-    """
+    """Translate a cost into arrays."""
     if not isinstance(cost, Term):
         raise CounterleafError(f"cost is {brief(cost)}; expected L1, L2, Quadratic, LinearCost, Changes or a sum of them")
     lowering = _Lowering(schema, spreads, any(isinstance(term, (L1, L2, Changes)) for _, term in cost.parts()))

@@ -70,7 +70,27 @@ def _call(term: Part) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class L1(Term):
+class _Norm(Term):
+    """A weighted sum of the changes, in some power."""
+
+    weights: Any = None
+    up: Any = None
+    down: Any = None
+    multiplier: Any = None
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        if self.weights is not None and (self.up is not None or self.down is not None):
+            raise CounterleafError(f"{kind} got weights and up= or down=; give one or the other")
+        for name in ("weights", "up", "down", "multiplier"):
+            value = _copy(getattr(self, name))
+            object.__setattr__(self, name, value)
+            if name != "multiplier" and isinstance(value, str) and value not in SPREADS:
+                raise CounterleafError(f'{kind} weights are {brief(value)}; expected "range", "std", "mad" or numbers')
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class L1(_Norm):
     """Weighted sum of absolute changes, ``sum_d w_d abs(x_d - source_d)``.
 
     A change of category costs twice its weight, once for the category that is left and once for the new one (under a named
@@ -105,32 +125,15 @@ class L1(Term):
     {'age': 5}
     """
 
-    weights: Any = None
-    up: Any = None
-    down: Any = None
-    multiplier: Any = None
-
-    def __post_init__(self) -> None:
-        _check_weights(self)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class L2(Term):
+class L2(_Norm):
     """Weighted sum of squared changes, ``sum_d w_d (x_d - source_d)^2``.
 
     Parameters
     ----------
-    weights : float, array-like, dict, Series or {"range", "std", "mad"}, optional
-        The weights, as in ``L1``. A name means one over the square of that spread.
-    up, down : float, array-like, dict, Series or {"range", "std", "mad"}, optional
-        The weights of increases and of decreases, instead of ``weights``.
-    multiplier : array-like, dict or Series, optional
-        Factors of at least 0 by which the weights are multiplied. They are not squared.
-
-    Raises
-    ------
-    CounterleafError
-        If ``weights`` is combined with ``up`` or ``down``, or a name is unknown.
+    weights, up, down, multiplier : optional
+        As in ``L1``. A name means one over the square of that spread; the multipliers are not squared.
 
     See Also
     --------
@@ -144,14 +147,6 @@ class L2(Term):
     >>> Explainer(example_tree()).explain([0.0, 0.0], target="yes", cost=L2(multiplier={"x0": 3}))[0].row
     [0.25, 0.75]
     """
-
-    weights: Any = None
-    up: Any = None
-    down: Any = None
-    multiplier: Any = None
-
-    def __post_init__(self) -> None:
-        _check_weights(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -326,14 +321,3 @@ def _copy(value: Any) -> Any:
         return copy.copy(value)
     except Exception:  # of any object, which is refused when the cost meets a table
         return value
-
-
-def _check_weights(term: L1 | L2) -> None:
-    kind = type(term).__name__
-    if term.weights is not None and (term.up is not None or term.down is not None):
-        raise CounterleafError(f"{kind} got weights and up= or down=; give one or the other")
-    for name in ("weights", "up", "down", "multiplier"):
-        value = _copy(getattr(term, name))
-        object.__setattr__(term, name, value)
-        if name != "multiplier" and isinstance(value, str) and value not in SPREADS:
-            raise CounterleafError(f'{kind} weights are {brief(value)}; expected "range", "std", "mad" or numbers')

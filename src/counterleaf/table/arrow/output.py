@@ -1,14 +1,15 @@
-"""The answers as a record batch of pyarrow, whose columns are known before any row is read."""
+"""The answers as a record batch of pyarrow, whose columns are known before any row is read; and pandas frames as batches."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, some
+from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.table.features import Feature, Numeric
-from counterleaf.table.output import STATUSES, Results, label_places
+from counterleaf.table.output import STATUSES, Results, answer_columns
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -23,31 +24,7 @@ _WHOLE = 2.0**63  # whole numbers from here on do not fit into 64 bits
 
 
 def output_schema(schema: Schema, classes: Array, *, regression: bool, probability: bool, words: bool) -> pa.Schema:
-    """Return the columns of the answers.
-
-    Parameters
-    ----------
-    schema : Schema
-        The features.
-    classes : array
-        The labels of the model.
-    regression : bool
-        Whether the model predicts numbers.
-    probability : bool
-        Whether the target is a probability.
-    words : bool
-        Whether the changes are put into words.
-
-    Returns
-    -------
-    pyarrow.Schema
-        Status, costs, labels and so on, then a column ``new_...`` for each feature.
-
-    Raises
-    ------
-    CounterleafError
-        If a class or a category is neither text, a number nor a boolean.
-    """
+    """Return the columns of the answers."""
     import pyarrow as pa
 
     label = pa.float64() if regression else _type_of(classes.tolist(), "the classes of the model")
@@ -70,7 +47,6 @@ def output_schema(schema: Schema, classes: Array, *, regression: bool, probabili
 
 
 def _new_type(feature: Feature) -> pa.DataType:
-    """Return the type of the new values of a feature."""
     import pyarrow as pa
 
     if isinstance(feature, Numeric):
@@ -95,56 +71,31 @@ def _type_of(values: Any, what: str) -> pa.DataType:
 
 
 def answer_batch(results: Results, rows: ArrowRows, classes: Array, value: Array) -> pa.RecordBatch:
-    """Return one line per row, with the columns of ``rows.output``.
-
-    Parameters
-    ----------
-    results : Results
-        The answers.
-    rows : ArrowRows
-        The rows.
-    classes : array
-        The labels.
-    value : (N,) array
-        The class of each node of the tree, as a position in ``classes``.
-
-    Returns
-    -------
-    pyarrow.RecordBatch
-        The answers; a new value is null where a feature does not change.
-    """
+    """Return one line per row, with the columns of ``rows.output``; a new value is null where a feature does not change."""
     import pyarrow as pa
 
     schema, output = rows.schema, rows.output
     _refuse_large(results, schema)
-    answered = results.leaves >= 0
-    label = output.field("label").type
-    regression = results.sources.dtype == float
-    kept = results.labels
-    columns: dict[str, Any] = {
-        "status": lambda: pa.array(STATUSES).take(_array(results.status)),
-        "cost": lambda: _numbers(results.costs),
-        "lower_bound": lambda: _numbers(results.bounds),
-        "leaf": lambda: _array(results.leaves, answered),
-        "source_label": lambda: _numbers(results.sources) if regression else _chosen(classes, results.sources, label),
-        "label": lambda: (
-            _numbers(kept)
-            if kept is not None and kept.dtype == float
-            else _chosen(classes, label_places(results, classes, value), label)
-        ),
-        "n_changed": lambda: _array(results.counts, answered),
-        "confirmed": lambda: _array(results.confirmed, answered),
-        "probability": lambda: _numbers(results.probabilities),
-        "changed": lambda: pa.array(results.words.tolist(), pa.string()),
-        "problem": lambda: _problems(results.problems, rows.n),
-        "removed": lambda: _removed(results.codes, schema, rows.n),
-    }
-    for d, feature in enumerate(schema):
-        kind = output.field(NEW.format(feature.name)).type
-        columns[NEW.format(feature.name)] = lambda d=d, feature=feature, kind=kind: (
-            _new_values(feature, results.codes[d], kind) if d in results.codes else pa.nulls(rows.n, kind)
-        )
-    return pa.RecordBatch.from_arrays([columns[name]() for name in output.names], schema=output)
+    answered, codes = results.leaves >= 0, results.codes
+    columns = answer_columns(results, classes, value)
+    features = {NEW.format(feature.name): d for d, feature in enumerate(schema)}
+
+    def column(name: str, type_: pa.DataType) -> pa.Array:
+        if name in features:
+            d = features[name]
+            return _new_values(schema.features[d], codes[d], type_) if d in codes else pa.nulls(rows.n, type_)
+        if name == "removed":
+            return _removed(codes, schema, rows.n)
+        if name not in columns:
+            return pa.nulls(rows.n, type_)
+        kind, cells, values = columns[name]
+        if kind == "place":
+            return _chosen(values, cells, type_)
+        if kind == "text":
+            return pa.array(cells.tolist(), type_)
+        return _numbers(cells) if kind == "number" else _array(cells, answered)
+
+    return pa.RecordBatch.from_arrays([column(field.name, field.type) for field in output], schema=output)
 
 
 def _refuse_large(results: Results, schema: Schema) -> None:
@@ -167,7 +118,6 @@ def _array(values: Array, valid: Array | None = None) -> pa.Array:
 
 
 def _numbers(values: Array) -> pa.Array:
-    """Return numbers with null in place of NaN."""
     return _array(values, ~np.isnan(values))
 
 
@@ -177,12 +127,6 @@ def _chosen(values: Any, places: Array, kind: pa.DataType) -> pa.Array:
 
     listed = [str(one) for one in values] if pa.types.is_string(kind) else list(values)
     return pa.array(listed, kind).take(_array(places, places >= 0))
-
-
-def _problems(problems: dict[int, str], n: int) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array([problems.get(k) for k in range(n)], pa.string()) if problems else pa.nulls(n, pa.string())
 
 
 def _new_values(feature: Feature, codes: Array, kind: pa.DataType) -> pa.Array:
@@ -221,3 +165,24 @@ def with_problems(answers: pa.RecordBatch, problems: dict[int, str], first: int 
         if k >= first:
             columns[k] = compute.if_else(_array(mask), new.get(name, pa.scalar(None, columns[k].type)), columns[k])
     return pa.RecordBatch.from_arrays(columns, schema=answers.schema)
+
+
+def batch_of(frame: Any, names: Sequence[str]) -> pa.RecordBatch:
+    """Return some columns of a pandas frame as a record batch, without a copy where pandas holds numbers without gaps."""
+    import pyarrow as pa
+
+    try:
+        table = pa.Table.from_pandas(frame[list(names)], preserve_index=False, nthreads=1)
+        columns = [column.combine_chunks() for column in table.columns]  # pandas may hold text in several chunks
+        return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+    except pa.ArrowException as error:
+        raise CounterleafError(f"a column holds values of several types, which pyarrow does not take ({flat(error)})") from None
+
+
+def frame_with(frame: Any, keep: Sequence[str], answers: pa.Table) -> Any:
+    """Return some columns of a pandas frame, then answers in the types of pyarrow, which are alike in every partition."""
+    import pandas as pd
+
+    found = answers.to_pandas(types_mapper=pd.ArrowDtype)
+    found.index = frame.index
+    return pd.concat([frame[list(keep)], found], axis=1) if keep else found

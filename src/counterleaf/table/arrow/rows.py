@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, flat, some
+from counterleaf.errors import CounterleafError, flat
 from counterleaf.table.features import Finite, Numeric
-from counterleaf.table.rows import TableRows, place_of, places_of
+from counterleaf.table.rows import TableRows, check_present, place_of, places_of
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -18,17 +18,7 @@ if TYPE_CHECKING:
 
 
 class ArrowRows(TableRows):
-    """The rows of a record batch, with the methods of ``TableRows``.
-
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-        The rows; columns that are not features are ignored.
-    schema : Schema
-        The features.
-    output : pyarrow.Schema
-        The columns of the answers.
-    """
+    """The rows of a record batch, with the methods of ``TableRows``."""
 
     typed = False
 
@@ -40,14 +30,12 @@ class ArrowRows(TableRows):
 
     @functools.cached_property
     def _frame(self) -> TableRows:
-        """The same rows as a pandas frame."""
         wanted = {*self.schema.names, *self.schema.columns}
         names = [name for name in self.batch.schema.names if name in wanted]
         return TableRows(_frame_of(self.batch, names), self.schema)
 
     @property
     def rows(self) -> Any:
-        """The rows as a pandas frame."""
         return self._frame.rows
 
     @property
@@ -56,11 +44,9 @@ class ArrowRows(TableRows):
         return None
 
     def one(self, k: int) -> Any:
-        """Return row ``k`` as ``explain`` takes it."""
         return self._frame.one(k)
 
     def part(self, at: Any) -> Any:
-        """Return some of the rows as a pandas frame."""
         return self._frame.part(at)
 
     def codes(self, at: slice) -> Array:
@@ -92,15 +78,12 @@ class ArrowRows(TableRows):
         return False
 
     def changed(self, d: int, codes: Array, answered: Array) -> Any:
-        """Return column ``d`` of the pandas frame with new values."""
         return self._frame.changed(d, codes, answered)
 
     def groups(self, before: Array, after: Array) -> list[Array]:
-        """Return which rows to rewrite together."""
         return self._frame.groups(before, after)
 
     def rewritten(self, at: Any, before: Array, after: Array) -> Any:
-        """Return some of the rows, as a pandas frame, with the codes ``after`` in place of ``before``."""
         return self._frame.rewritten(at, before, after)
 
 
@@ -117,13 +100,8 @@ def _plain(value: Any) -> Any:
 
 def check_columns(found: list[str], schema: Schema, what: str) -> None:
     """Refuse columns of which a feature is missing or there twice; ``what`` has them."""
-    there = set(found)
-    missing = [name for name in schema.names if name not in there]
-    if missing:
-        extra = [name for name in found if name not in {*schema.names, *schema.columns}]
-        also = f" and has the other columns [{some(extra, 8)}]" if extra else ""
-        raise CounterleafError(f"{what} lacks the columns [{some(missing, 8)}]{also}; expected [{some(schema.names)}]")
-    twice = [name for name in schema.names if found.count(name) > 1] if len(there) < len(found) else []
+    check_present(found, schema, what, "")
+    twice = [name for name in schema.names if found.count(name) > 1] if len(set(found)) < len(found) else []
     if twice:
         raise CounterleafError(f"{what} has two columns named {twice[0]!r}; names must differ")
 
@@ -144,9 +122,8 @@ def _places(feature: Finite, column: pa.Array) -> Array:
     keys = encoded.indices
     known = np.array([*(place_of(feature, value) for value in encoded.dictionary.to_pylist()), place_of(feature, None)])
     if keys.null_count:
-        keys = (
-            keys.fill_null(len(known) - 1) if len(known) - 1 <= _largest(keys) else keys.cast("int32").fill_null(len(known) - 1)
-        )
+        last = len(known) - 1
+        keys = (keys if last <= np.iinfo(keys.type.to_pandas_dtype()).max else keys.cast("int32")).fill_null(last)
     return np.asarray(known[keys.to_numpy()])
 
 
@@ -173,7 +150,3 @@ def in_pandas(content: Any, what: str) -> Any:
         return content.to_pandas()
     except (pa.ArrowException, ValueError, OverflowError, TypeError) as error:
         raise CounterleafError(f"{what} holds values that pandas cannot represent ({flat(error)})") from None
-
-
-def _largest(keys: pa.Array) -> int:
-    return int(np.iinfo(keys.type.to_pandas_dtype()).max)

@@ -9,7 +9,7 @@ from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.settings import Setting, drop_wider_ranges
 from counterleaf.proof.certificate import Status
-from counterleaf.question.constraints.functions import max_changes
+from counterleaf.question.constraints.several import max_changes
 
 Explain = Callable[..., tuple[Explanation, list[Setting]]]
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.answer.text import word
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.answers.measures import MEASURES
 from counterleaf.explorer.session.question import MAX_FILE
 from counterleaf.explorer.session.scene import Scene, SceneSource, encode_value
 from counterleaf.explorer.session.words import filled_text, label_of
-from counterleaf.report.constraint_words import in_words, named
 from counterleaf.table.features import Feature, Numeric, is_missing
 from counterleaf.table.rows import TableRows
+from counterleaf.table.words import word
 from counterleaf.types import Array
 
 _BINS = 24  # of a histogram
@@ -31,7 +30,7 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
     """The properties of a data set that the page needs."""
     explainer, tree, schema = scene.explainer, scene.explainer.tree, scene.explainer.schema
     is_ensemble = not tree.is_one_tree
-    rules = [in_words(one, schema) for one in scene.constraints]
+    rules = [one.words(schema) for one in scene.constraints]
     histograms = _histograms(scene)
     return {
         **list_scene(scene),
@@ -59,7 +58,7 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
             {
                 **_describe_feature(feature),
                 "rules": [
-                    rule for rule, one in zip(rules, scene.constraints, strict=True) if feature.name in named(one, schema)
+                    rule for rule, one in zip(rules, scene.constraints, strict=True) if feature.name in one.features(schema)
                 ],
                 "histogram" if isinstance(feature, Numeric) else "counts": counts,
             }

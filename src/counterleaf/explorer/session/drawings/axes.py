@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.answer.text import word
 from counterleaf.answer.tree_text import one_line
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.drawings.numbers import label_of, unit_of
 from counterleaf.plot.canvas import reach
 from counterleaf.table.features import MISSING, Boolean, Feature, Numeric
+from counterleaf.table.words import word
 from counterleaf.types import Array
 
 _NEAR = 4.0  # splits this number of times as far away as the options are outside the window of an unbounded feature

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain
-from counterleaf.answer.text import word
 from counterleaf.answer.tree_text import Inequality, gap_of, inequality, one_line, values_right
 from counterleaf.explorer.session.drawings.numbers import TIMES, label_of, number_text, thousands
 from counterleaf.model.cuts import cuts
@@ -20,6 +19,7 @@ from counterleaf.plot.canvas import MINUS, short
 from counterleaf.plot.trees.conditions import condition
 from counterleaf.table.features import MISSING, Boolean, Feature, Finite, Numeric
 from counterleaf.table.schema import Schema
+from counterleaf.table.words import word
 from counterleaf.types import Array
 
 _MAX_TERMS = 8  # of a weighted sum

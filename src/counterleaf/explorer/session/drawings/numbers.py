@@ -7,7 +7,7 @@ from typing import Any
 from counterleaf.answer.short_numbers import plain
 from counterleaf.answer.tree_text import one_line
 from counterleaf.explorer.session import words
-from counterleaf.table.words.values import grouped
+from counterleaf.table.words import grouped
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from counterleaf.plot.trees.placement import arrange
-from counterleaf.table.words.values import date_of
+from counterleaf.table.words import date_of
 
 COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#999999")  # of the classes, as on the page
 _SCALE = ("#00224e", "#3b496c", "#707173", "#a59c74", "#e1cc55", "#fee838")  # of numbers

@@ -12,13 +12,13 @@ from html import escape
 from importlib import metadata
 from typing import Any
 
+from counterleaf.audit.report.provenance import model_hash, now, versions
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.receipts.pictures import draw_step, draw_track
 from counterleaf.explorer.session.receipts.step import Step, outcome_text
 from counterleaf.explorer.session.words import label_of, series, value_text
-from counterleaf.report.constraint_words import all_in_words
-from counterleaf.report.provenance import model_hash, now, versions
+from counterleaf.question.words import constraint_words
 
 _STYLE = """
 @page { size: A4; margin: 16mm 15mm }
@@ -125,7 +125,8 @@ def _section(step: Step, number: int | None) -> str:
         ("Best answer", step.measure),
     ]
     facts[1:1] = [("Values that were edited", "; ".join(step.edits))] if step.edits else []
-    facts += [("Always required", all_in_words(step.scene.constraints, step.answer.schema))] if step.scene.constraints else []
+    required = constraint_words(step.scene.constraints, step.answer.schema)
+    facts += [("Always required", required)] if required else []
     filled = [f"{_label(step, name)} counts as {text}" for name, text in reply["imputed"].items()]
     facts += [("Missing values", "; ".join(filled))] if filled else []
     out.append(_facts(facts))

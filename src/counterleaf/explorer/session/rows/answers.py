@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.audit.report.cases import Cases, Collector, State, block_of
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.answers.effort import measure_shares
-from counterleaf.report.cases import Cases, Collector, State, block_of
 from counterleaf.table.frames import Frame, cells_of, concat, take, with_columns
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array

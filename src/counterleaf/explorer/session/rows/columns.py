@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.audit.report.cases import stated
 from counterleaf.errors import CounterleafError, some
 from counterleaf.explorer.session.rows.answers import MOST_ROWS
 from counterleaf.explorer.session.scene import Scene
-from counterleaf.report.cases import stated
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import take
 from counterleaf.table.rows import TableRows

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.audit.audit import Audit
+from counterleaf.audit.measures.comparisons import MIN_ROWS
+from counterleaf.audit.measures.differences import TOO_FEW
+from counterleaf.audit.page.words import as_number, percent, points
+from counterleaf.audit.report.groups import MOST, as_bound, intervals, quartile_bounds
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.rows.answers import RowAnswers
 from counterleaf.explorer.session.words import feature_number
-from counterleaf.report.audit import Audit
-from counterleaf.report.groups import MOST, as_bound, intervals, quartile_bounds
-from counterleaf.report.measures.comparisons import MIN_ROWS
-from counterleaf.report.measures.differences import TOO_FEW
-from counterleaf.report.page.words import as_number, percent, points
 from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.frames import records
 

@@ -18,8 +18,7 @@ from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.user_model import check_scene
 from counterleaf.packed_arrays import limited_memory
 from counterleaf.storage.models import model_of
-from counterleaf.table.features import Numeric
-from counterleaf.table.words.checks import control_character
+from counterleaf.table.features import Numeric, control_character
 
 MOST_SCENES = 20
 _MOST_TITLE = 40  # characters

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.audit.report.cases import stated
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.explorer.session.rows.answers import MOST_ROWS
-from counterleaf.report.cases import stated
 from counterleaf.storage.files import read_csv_text
 from counterleaf.storage.models import fit_rows, text_types
 from counterleaf.strict_json import loads

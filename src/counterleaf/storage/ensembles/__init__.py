@@ -1,1 +1,0 @@
-"""Ensembles in files: the checks of what is read, and the proofs."""

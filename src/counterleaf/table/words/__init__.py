@@ -1,1 +1,0 @@
-"""The words for people: labels, units and descriptions of features."""
