@@ -5,12 +5,8 @@ import logging
 import pyarrow as pa
 import pytest
 from support.engine_audits import check_audit, check_command, check_killed_audit
-<<<<<<< HEAD
-from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
-from support.waiting import patient, until
-=======
 from support.engine_cases import CASES, check_mistakes, engine_case, expected, killing_case, posix, same_bits, worker_path
->>>>>>> main
+from support.waiting import patient, until
 
 import counterleaf as cl
 
