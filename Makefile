@@ -18,6 +18,8 @@ WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
 SOURCES := $(wildcard cpp/*.?pp cpp/*/*.?pp)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Python compiles what it imports; compiling all packages, of which few are imported, takes pip half a minute
+INSTALL := $(PIP) install --quiet --no-compile
 CMAKE := $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python"
 export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.venv/zig
 
@@ -31,7 +33,7 @@ demo:
 test:
 	@$(MAKE) --no-print-directory -j3 core .venv/test system
 	$(BIN)/python -m pytest -q $(WORKERS) -m "not timed"
-	$(BIN)/python -m pytest -q -s -m timed tests
+	$(BIN)/python -m pytest -q -s -m timed $$(grep -rl --include="*.py" "mark[.]timed" tests)
 
 # the same with all seeds of the random tests, of which make test runs a fifth
 nightly:
@@ -119,32 +121,35 @@ clean:
 # the build tools, and the package without its dependencies and without the core
 .venv/tools: .venv/pip pyproject.toml
 	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'])" | \
-	  xargs $(PIP) install --quiet cmake ninja
-	@command -v "$${CXX:-c++}" || command -v g++ || command -v clang++ || $(PIP) install --quiet ziglang
-	$(PIP) install --quiet --no-deps --no-build-isolation --config-settings wheel.cmake=false --config-settings wheel.platlib=true \
+	  xargs $(INSTALL) cmake ninja
+	@command -v "$${CXX:-c++}" || command -v g++ || command -v clang++ || $(INSTALL) ziglang
+	$(INSTALL) --no-deps --no-build-isolation --config-settings wheel.cmake=false --config-settings wheel.platlib=true \
 	  --config-settings editable.mode=inplace -e .
 	touch $@
 
 .venv/run: .venv/tools
-	$(PIP) install --quiet counterleaf
+	$(INSTALL) counterleaf
 	touch $@
 
 .venv/test .venv/dev .venv/docs: .venv/tools
-	$(PIP) install --quiet "counterleaf[$(@F)]"
+	$(INSTALL) "counterleaf[$(@F)]"
 	touch $@
 
 # the development package of this repository; the tests find it without an installation
 .venv/reproduce: .venv/tools experiments/pyproject.toml
-	$(PIP) install --quiet --no-build-isolation --config-settings editable.mode=inplace -e "experiments[reproduce]"
+	$(INSTALL) --no-build-isolation --config-settings editable.mode=inplace -e "experiments[reproduce]"
 	touch $@
 
 .venv/tidy: .venv/pip
-	$(PIP) install --quiet clang-tidy
+	$(INSTALL) clang-tidy
 	touch $@
 
-# the system's Chromium or Chrome; on Debian and Ubuntu, installed if missing
+# Chromium without its windows, which takes half the time, where apt-get may install it without a question; or the system's
+# Chromium or Chrome; on Debian and Ubuntu, installed if missing
 .venv/browser: .venv/pip
-	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
+	@command -v chromium-headless-shell || { [ "$$(id -u)" = 0 ] && apt-get -qq -o Acquire::Retries=0 update && \
+	  apt-get -qq install -y --no-install-recommends chromium-headless-shell fonts-dejavu-core; } 2>/dev/null || \
+	command -v chromium || command -v chromium-browser || command -v google-chrome || { \
 	  become=; [ "$$(id -u)" = 0 ] || become=sudo; \
 	  $$become apt-get -qq update && $$become apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core; }
 	touch $@
@@ -169,6 +174,6 @@ system: .venv/pip
 
 # the other packages are large and do not install everywhere; the table marks those that are missing
 .venv/bench: .venv/reproduce
-	$(PIP) install --quiet "counterleaf-experiments[bench]"
-	$(PIP) install --quiet "counterleaf-experiments[bench,peers]" || echo "some of the other packages do not install here; the table will mark them as missing"
+	$(INSTALL) "counterleaf-experiments[bench]"
+	$(INSTALL) "counterleaf-experiments[bench,peers]" || echo "some of the other packages do not install here; the table will mark them as missing"
 	touch $@

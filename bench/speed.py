@@ -169,7 +169,8 @@ def main() -> None:
         return
     counts = count()
     known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {"versions": {}, "instructions": {}}
-    same, before = known["versions"] == versions(), known["instructions"]
+    before, counted = known["instructions"], known["versions"]
+    others = [f"{name} {now} instead of {counted.get(name)}" for name, now in versions().items() if now != counted.get(name)]
     print("| path | million instructions | predicts | of bench/speed.json |\n| --- | ---: | ---: | ---: |")
     for name, value in counts.items():
         predict = counts.get(f"{name.split(':')[0]}: predict")
@@ -179,19 +180,15 @@ def main() -> None:
     if options.update:
         KNOWN.write_text(json.dumps({"versions": versions(), "instructions": counts}, indent=1) + "\n")
         return
-    if not same:
-        print(f"\nNot compared: bench/speed.json was counted with {known['versions']}, this is {versions()}.")
+    if others:
+        print(f"\nNot compared, since the counts depend on the versions: {', '.join(others)} in bench/speed.json.")
         return
-    dearer = [name for name in counts if counts[name] > DEARER * before.get(name, 0)]
-    gone = [name for name in before if name not in counts]
-    for name in dearer:
-        print(
-            f"\n{name}: {counts[name] / before[name]:.2f} times bench/speed.json" if name in before else f"\n{name}: not in it"
-        )
-    if dearer or gone:
-        sys.exit(
-            f"\n{len(dearer)} paths are dearer or new, {len(gone)} are gone; if that is meant: python bench/speed.py --update"
-        )
+    wrong = [f"{name}: not in bench/speed.json" for name in counts if name not in before]
+    wrong += [f"{name}: gone" for name in before if name not in counts]
+    dearer = {name: counts[name] / before[name] for name in counts if name in before}
+    wrong += [f"{name}: {times:.2f} times bench/speed.json" for name, times in dearer.items() if times > DEARER]
+    if wrong:
+        sys.exit("\n".join(["", *wrong, "If that is meant, commit what this writes: make speed ARGS=--update"]))
 
 
 if __name__ == "__main__":

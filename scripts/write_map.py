@@ -10,6 +10,7 @@ A line of prose in a Markdown page has at most 120 characters. Code, tables and 
 """
 
 import ast
+import functools
 import re
 import sys
 import textwrap
@@ -23,6 +24,7 @@ LONGEST = 120  # characters in a line of prose
 REGION = re.compile(r"(<!-- packages: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
+@functools.cache
 def purpose(path: Path) -> str:
     """Return the first paragraph of a module's docstring in one line, with the code marks of Markdown."""
     text = ast.get_docstring(ast.parse(path.read_text())) or ""

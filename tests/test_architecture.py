@@ -24,7 +24,6 @@ FRAMES = ("table", "datasets")  # the package that knows pandas and polars, and 
 spec = importlib.util.spec_from_file_location("write_map", ROOT / "scripts" / "write_map.py")
 write_map = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(write_map)
-TOP = ("__init__.py", "__main__.py", "explainer.py")
 
 
 @functools.cache
@@ -38,15 +37,16 @@ def package_of(module):
 
 def file_of(name):
     path = "/".join(name.split(".")[1:])
-    return next((file for file in (f"{path}.py", f"{path}/__init__.py".lstrip("/")) if file in MODULES), None)
+    return next((file for file in (f"{path}.py", f"{path}/__init__.py".lstrip("/")) if (PACKAGE / file).is_file()), None)
 
 
+@functools.cache
 def imports(module):
     """[(module of ours that is imported, whether inside a function)], what is imported for types alone left out."""
     out, waiting = [], [(parsed(module), False)]
     while waiting:
         node, inside = waiting.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "counterleaf":
             for alias in node.names:

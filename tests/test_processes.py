@@ -123,7 +123,8 @@ def test_ctrl_c_ends_a_search(call, tmp_path):
     """Without the interrupt, this search would never end."""
     (tmp_path / "endless.json").write_text(endless().to_json())
     script = f"""
-import pathlib, numpy as np, counterleaf as cl
+import pathlib, signal, numpy as np, counterleaf as cl
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in the background without it
 made, row = cl.Explainer.from_json(pathlib.Path("endless.json").read_text()), np.zeros(301)
 try:
     print("ready", flush=True)
@@ -131,14 +132,14 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
-    try:
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)  # into the search
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60)[0] == "interrupted\n"
-    finally:
-        process.kill()
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.5)  # into the search
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=60)[0] == "interrupted\n"
+        finally:
+            process.kill()
 
 
 def test_nothing_is_written_to_answer():

@@ -5,12 +5,13 @@ import multiprocessing
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from support.audit_cases import TARGET, audit, contents, write_model, write_rows
 from support.cli_cases import rows_of
+from support.seeds import share
+from support.waiting import until
 
 pytestmark = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 
@@ -25,12 +26,16 @@ def kill_often():
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_kills_at_random_moments(tmp_path, monkeypatch):
-    monkeypatch.setattr("counterleaf.audit.checking.sample.SIZE", 50)
-    found = kill_often()(25, 3, tmp_path)
-    assert found["kills"] == 25
+def test_kills_at_random_moments(tmp_path):
+    found = kill_often()(share(25), 3, tmp_path)
+    assert found["kills"] == share(25)
     assert found["finished"] >= 1
     assert found["differing"] == found["rows_lost_or_doubled"] == 0
+
+
+def wait_for_parts(process, folder, count):
+    """Wait until an audit has so many parts, or has ended."""
+    until(lambda: process.poll() is not None or len(list(folder.glob("part*"))) >= count, 120)
 
 
 @pytest.mark.slow
@@ -44,9 +49,7 @@ def test_the_command_is_killed(tmp_path):
             [*map(str, command), "--out", tmp_path / "audit"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
         parts = tmp_path / "audit/parts"
-        until, wanted = time.monotonic() + 120, len(list(parts.glob("part*"))) + chance.randint(1, 30)
-        while process.poll() is None and time.monotonic() < until and len(list(parts.glob("part*"))) < wanted:
-            time.sleep(0.002)
+        wait_for_parts(process, parts, len(list(parts.glob("part*"))) + chance.randint(1, 30))
         killed += process.poll() is None
         process.kill()
         process.wait()

@@ -5,7 +5,12 @@ import logging
 import pyarrow as pa
 import pytest
 from support.engine_audits import check_audit, check_command, check_killed_audit
+<<<<<<< HEAD
+from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
+from support.waiting import patient, until
+=======
 from support.engine_cases import CASES, check_mistakes, engine_case, expected, killing_case, posix, same_bits, worker_path
+>>>>>>> main
 
 import counterleaf as cl
 
@@ -26,17 +31,22 @@ def cluster():
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         import ray
 
-        ray.init(
-            address="local",
-            num_cpus=2,
-            include_dashboard=False,
-            object_store_memory=200 * 2**20,
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-        )
+        until(lambda: is_started(ray), patient(90))
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield ray
         ray.shutdown()
+
+
+def is_started(ray):
+    """Start Ray; false if its processes do not find each other in time: it gives them seconds, however busy the machine is."""
+    options = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 200 * 2**20}
+    try:
+        ray.init("local", logging_level=logging.ERROR, log_to_driver=False, **options)
+    except Exception as error:
+        ray.shutdown()
+        if "timed out during startup" not in str(error):
+            raise
+    return ray.is_initialized()
 
 
 def ray_dataset(ray, rows, blocks=4):

@@ -34,6 +34,7 @@ def session():
     """A session with two workers, in which a task may fail three times."""
     before = dict(os.environ)
     os.environ.update(PYTHONPATH=worker_path(), PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java would compile for a longer run
     from pyspark.sql import SparkSession
 
     settings = {

@@ -103,7 +103,7 @@ def test_no_request_makes_the_server_fail(explorer, schema, mode):
     cases = schema.as_strategy(generation_mode=mode)
     scenes = [explorer.json("GET", f"/api/scenes/{one['key']}")[1] for one in explorer.json("GET", "/api/scenes")[1]]
 
-    @settings(max_examples=CASES, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=CASES, suppress_health_check=list(HealthCheck))
     @given(cases, st.sampled_from([*scenes * 3, None]))
     def send(case, scene):
         if scene is not None:  # most requests name an existing scene

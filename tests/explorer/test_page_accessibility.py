@@ -1,10 +1,8 @@
 """Accessibility and layout of the page: keyboard, four widths, light and dark, screen reader, no jumps."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from support.page_cases import Explorer
-from support.waiting import patient
+from support.page_cases import Explorer, violations
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -92,8 +90,7 @@ def fits(explorer):
 
 
 def no_violations(explorer):
-    found = Axe().run(explorer.page).response["violations"]
-    assert [(one["id"], [node["target"] for node in one["nodes"]][:4], one["help"]) for one in found] == []
+    assert violations(explorer.page) == []
 
 
 @pytest.mark.parametrize(
@@ -120,7 +117,7 @@ def test_every_view_is_accessible(enter, title, width, theme):
         if not explorer.page.get_by_role("tab", name=name, exact=True).is_visible():
             continue
         explorer.tab(name)
-        explorer.page.wait_for_timeout(patient(700))  # drawings
+        explorer.rest()  # drawings
         fits(explorer)
         no_violations(explorer)
 
@@ -170,7 +167,7 @@ def test_answers_do_not_move_the_page(enter, width):
         explorer.pick(1)
     for name in [*explorer.changed(), "next row", "next row"]:
         explorer.click(name if name == "next row" else f"lock {name}")
-    explorer.page.wait_for_timeout(patient(300))
+    explorer.rest()
     assert explorer.shifts() == []
     if width >= 1280:
         explorer.click("next refused")

@@ -4,10 +4,9 @@ import json
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from support.explorer_cases import bundled_session
-from support.waiting import patient
+from support.page_cases import violations
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -26,8 +25,7 @@ READ_STATE = """() => atob(location.hash.slice(3).replaceAll("-", "+").replaceAl
 def check_page(explorer):
     """The page does not scroll sideways, and axe finds no violation."""
     assert explorer.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    found = Axe().run(explorer.page, context="main").response["violations"]
-    assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in found] == []
+    assert violations(explorer.page, "main") == []
 
 
 def open_tab(explorer, name):
@@ -120,7 +118,7 @@ def test_the_row_is_dragged_and_the_answer_follows(loans):
     before = loans.ways()
     loans.after(lambda: drag(loans, panel, -60, 40))
     assert loans.steps() == at  # while the pointer is down, the history does not change
-    loans.page.wait_for_timeout(patient(300))  # for the answer to the last of several moves
+    loans.rest()  # for the answer to the last of several moves
     assert panel.locator(".move").count() == len(loans.ways())
     loans.after(loans.page.mouse.up)
     assert loans.steps() == at + 1
@@ -169,7 +167,7 @@ def test_no_labels_of_the_plane_collide(enter, width):
     names = panel.get_by_label("Vertical axis").locator("option").evaluate_all("nodes => nodes.map(node => node.value)")
     for name in names[:4]:
         panel.get_by_label("Vertical axis").select_option(name)
-        explorer.page.wait_for_timeout(patient(150))
+        explorer.rest()
         assert panel.locator("svg.plane text:not(.axis)").evaluate_all(OVERLAPS) == 0
         assert (
             panel.locator("svg.plane").bounding_box()["width"] >= 0.95 * panel.locator(".plane-frame").bounding_box()["width"]

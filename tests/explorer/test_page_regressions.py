@@ -267,7 +267,7 @@ def test_features_named_like_properties_of_every_object(enter_user):
         explorer.lock(shown)
         assert name not in explorer.state().get("controls", {})
     explorer.adjust().get_by_role("button", name="Done").click()  # wider cards show more changes
-    explorer.page.wait_for_timeout(patient(100))
+    explorer.rest()
     assert enter_user(explorer.address()).shown() == explorer.pick(0).shown()
 
 

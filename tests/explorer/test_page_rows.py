@@ -5,10 +5,9 @@ import re
 
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from support.explorer_cases import bundled_session, make_question
-from support.waiting import patient
+from support.page_cases import violations
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -103,7 +102,7 @@ def test_a_click_on_a_point_explains_its_row(loans):
     panel.get_by_label("Horizontal axis").select_option("Row number")
     panel.get_by_label("Vertical axis").select_option("Effort")
     panel.get_by_label("The model says").select_option("refused")
-    loans.page.wait_for_timeout(patient(200))
+    loans.rest()
     canvas = panel.locator(".rows-canvas")
     canvas.scroll_into_view_if_needed()
     left, top, width, height = loans.page.evaluate(POINT)
@@ -260,8 +259,7 @@ def test_no_violations_and_no_sideways_scroll(enter, viewport, scheme):
     loans = enter(viewport=viewport, color_scheme=scheme)
 
     def check():
-        violations = Axe().run(loans.page).response["violations"]
-        assert [(one["id"], [node["html"] for node in one["nodes"]][:2]) for one in violations] == []
+        assert violations(loans.page) == []
         assert loans.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
     all_rows(loans)

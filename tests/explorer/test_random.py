@@ -25,7 +25,7 @@ from counterleaf.explorer.session.session import Session
 
 pytestmark = pytest.mark.slow  # the whole file takes many seconds
 
-USUAL = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+USUAL = settings(suppress_health_check=list(HealthCheck))
 
 
 def values(feature):

@@ -26,7 +26,7 @@ LIMIT = round(patient(1.0), 1)  # seconds for a search
 
 @pytest.fixture(scope="module")
 def explorer(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("page")) as explorer:
+    with running(tmp_path_factory.mktemp("page"), grace=300.0) as explorer:
         explorer.enter()
         yield explorer
 
@@ -131,11 +131,13 @@ def test_a_mistake_is_422_and_a_failure_is_500(explorer):
     assert message.startswith("the solver failed: ValueError: Out of range float values are not JSON compliant")
 
 
-def test_a_request_that_takes_too_long_is_503(explorer):
-    status, headers, body = explorer.call("POST", "/api/answer", {"scene": "slow:60"})
-    assert (status, headers["retry-after"]) == (503, "1")
-    assert json.loads(body)["error"] == "no answer within 1.5 s; simplify the question or set a longer --time-limit"
-    assert explorer.json("POST", "/api/answer", QUESTION)[0] == 200
+def test_a_request_that_takes_too_long_is_503(tmp_path):
+    with running(tmp_path / "page", grace=0.5) as explorer:
+        explorer.enter()
+        status, headers, body = explorer.call("POST", "/api/answer", {"scene": "slow:60"})
+        assert (status, headers["retry-after"]) == (503, "1")
+        assert json.loads(body)["error"] == "no answer within 1 s; simplify the question or set a longer --time-limit"
+        assert explorer.json("POST", "/api/answer", QUESTION)[0] == 200
 
 
 def test_twenty_clients_are_served_in_turn(explorer):
@@ -209,7 +211,7 @@ def test_the_request_of_a_closed_connection_leaves_the_queue(explorer, tmp_path)
 
 
 def test_the_search_of_a_closed_connection_is_stopped(explorer):
-    scene = "slow:59"
+    scene = "slow:299"
     with pytest.raises(TimeoutError):
         explorer.call("POST", "/api/answer", {"scene": scene}, timeout=patient(0.2))
     start = time.monotonic()
@@ -263,10 +265,10 @@ def test_it_ends_at_once_even_during_a_request(tmp_path, number, busy):
     with running(tmp_path / "page") as explorer:
         explorer.enter()
         idle = socket.create_connection(("127.0.0.1", explorer.port))
-        waiting = threading.Thread(target=_call_quietly, args=(explorer, {"scene": "slow:60"}))
+        waiting = threading.Thread(target=_call_quietly, args=(explorer, {"scene": f"slow:{tmp_path / 'never'}"}))
         if busy:
             waiting.start()
-            time.sleep(0.2)
+            until((tmp_path / "never.started").exists)
         start = time.monotonic()
         explorer.process.send_signal(number)
         out, errors = explorer.process.communicate(timeout=20)

@@ -49,15 +49,17 @@ def test_requests_are_answered_in_another_thread():
     assert reply["thread"] != threading.current_thread().name
 
 
-def test_the_event_loop_runs_while_a_request_is_answered():
+def test_the_event_loop_runs_while_a_request_is_answered(tmp_path):
     async def scenario(solver, ask, session):
-        task, turns = asyncio.create_task(ask("slow:0.3")), 0
-        while not task.done():
+        task = asyncio.create_task(ask(f"slow:{tmp_path / 'go'}"))
+        await until((tmp_path / "go.started").exists)
+        for _ in range(5):
             await asyncio.sleep(0.01)
-            turns += 1
-        return turns
+            assert not task.done()
+        (tmp_path / "go").touch()
+        return await task
 
-    assert with_solver(scenario) >= 5
+    assert with_solver(scenario, time_limit=30.0)["verb"] == "answer"
 
 
 def test_mistakes_and_internal_errors_are_raised(capsys):
@@ -104,30 +106,32 @@ def test_requests_are_answered_one_at_a_time_in_order():
     assert with_solver(scenario) == list(range(6))
 
 
-def test_a_bounded_number_of_requests_waits():
+def test_a_bounded_number_of_requests_waits(tmp_path):
     async def scenario(solver, ask, session):
-        tasks = [asyncio.create_task(ask("slow:0.3"))]
+        tasks = [asyncio.create_task(ask(f"slow:{tmp_path / 'go'}"))]
         await until(lambda: session.started)  # the first request is running
         tasks += [asyncio.create_task(ask("adult")) for _ in range(Limits().waiting)]
         await asyncio.sleep(0)
         with pytest.raises(UnavailableError, match=r"^busy: 64 requests are waiting already; try again in a moment$"):
             await ask("adult")
+        (tmp_path / "go").touch()
         return await asyncio.gather(*tasks)
 
-    assert len(with_solver(scenario)) == 65
+    assert len(with_solver(scenario, time_limit=30.0)) == 65
 
 
-def test_a_request_waits_for_a_bounded_time_and_then_leaves_the_queue():
+def test_a_request_waits_for_a_bounded_time_and_then_leaves_the_queue(tmp_path):
     async def scenario(solver, ask, session):
-        first = asyncio.create_task(ask("slow:0.6"))
+        first = asyncio.create_task(ask(f"slow:{tmp_path / 'go'}"))
         await until(lambda: session.started)
         with pytest.raises(UnavailableError, match=r"^busy: no turn within 0\.2 s; try again in a moment$"):
             await ask("waited")
+        (tmp_path / "go").touch()
         await first
         await ask("adult")
         return session.started
 
-    assert with_solver(scenario, Limits(turn=0.2)) == ["slow:0.6", "adult"]
+    assert with_solver(scenario, Limits(turn=0.2), 30.0) == [f"slow:{tmp_path / 'go'}", "adult"]
 
 
 def test_only_the_latest_of_several_replaced_requests_is_answered():
@@ -148,9 +152,9 @@ def test_only_the_latest_of_several_replaced_requests_is_answered():
     assert started == stopped + 1
 
 
-def test_a_cancelled_request_leaves_the_queue():
+def test_a_cancelled_request_leaves_the_queue(tmp_path):
     async def scenario(solver, ask, session):
-        first = asyncio.create_task(ask("slow:0.3"))
+        first = asyncio.create_task(ask(f"slow:{tmp_path / 'go'}"))
         await until(lambda: session.started)
         others = [asyncio.create_task(ask("cancelled")) for _ in range(8)]
         await asyncio.sleep(0)
@@ -158,10 +162,11 @@ def test_a_cancelled_request_leaves_the_queue():
             task.cancel()
         await asyncio.sleep(0)
         last = asyncio.create_task(ask("adult"))
+        (tmp_path / "go").touch()
         await asyncio.gather(first, last)
         return session.started
 
-    assert with_solver(scenario) == ["slow:0.3", "adult"]
+    assert with_solver(scenario, time_limit=30.0) == [f"slow:{tmp_path / 'go'}", "adult"]
 
 
 def test_a_cancelled_search_ends_soon_and_the_next_request_is_answered(capsys):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.hostile_cases import KINDS, honest, seal
 from support.seeds import share
+from support.waiting import patient
 
 import counterleaf as cl
 from counterleaf.sparse import CSR
@@ -154,18 +155,13 @@ def test_honest_files_are_read():
         assert cl.Explanation.from_json(text).certificate.check()
 
 
-def struck(kind, seed, count):
-    """Run the fuzzer in a separate process, since a finding may be a crash."""
-    command = [sys.executable, "-m", "support.mutate_files", "--count", str(count), "--seed", str(seed), "--kinds", kind]
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [101, 102])
-@pytest.mark.parametrize("kind", KINDS)
-def test_files_changed_at_random_are_refused_or_read(kind, seed):
-    report = struck(kind, seed, share(1500))
-    assert f"{kind} refused" in report
-    assert f"{kind} read" in report
+def test_files_changed_at_random_are_refused_or_read(seed):
+    """In a separate process, since a finding may be a crash."""
+    command = [sys.executable, "-m", "support.mutate_files", "--count", str(share(1500)), "--seed", str(seed)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=patient(600))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    for kind in KINDS:
+        assert f"{kind} refused" in done.stdout
+        assert f"{kind} read" in done.stdout

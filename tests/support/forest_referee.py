@@ -131,15 +131,19 @@ def _unordered(k):
     return np.where(k < 0, np.int64(-(2**63)) - k, k).astype(np.int64).view(np.float64)
 
 
-def bisect(beyond, low, high, size):
-    """The (last, first) of two neighbouring floats such that ``beyond`` is False at the first and True at the second one."""
-    a, b = (np.full(size, int(_ordered(end)), np.int64) for end in (low, high))
-    while True:
-        middle = np.array([(int(x) + int(y)) // 2 for x, y in zip(a, b, strict=True)], np.int64)
-        if (middle == a).all():
-            return _unordered(a), _unordered(b)
-        is_beyond = beyond(_unordered(middle))
-        b, a = np.where(is_beyond, middle, b), np.where(is_beyond, a, middle)
+def bisect(beyond, low, high, size, parts=32):
+    """The (last, first) of two neighbouring floats such that ``beyond`` is False at the first and True at the second one.
+
+    Each round cuts all ``size`` intervals into parts: ``beyond`` gets a row of numbers for each, since its calls are slow.
+    """
+    a, b = (np.full(size, int(_ordered(end)), object) for end in (low, high))
+    while (b - a > 1).any():
+        inner = a[:, None] + (b - a)[:, None] * np.arange(1, parts) // parts
+        is_beyond = beyond(_unordered(inner.astype(np.int64)))
+        at = np.where(is_beyond.any(axis=1), is_beyond.argmax(axis=1), parts - 1)
+        ends = np.column_stack([a, inner, b])
+        a, b = ends[np.arange(size), at], ends[np.arange(size), at + 1]
+    return _unordered(a.astype(np.int64)), _unordered(b.astype(np.int64))
 
 
 @dataclass
@@ -248,9 +252,9 @@ def _between(shown, cuts, f, piped):
     for compare in (np.greater, np.greater_equal) if sign else ():
 
         def beyond(x, compare=compare):
-            return compare(sign * shown(x), sign * cuts)
+            return compare(sign * shown(x.ravel()).reshape(x.shape), sign * cuts[:, None])
 
-        inside = ~beyond(np.full(len(cuts), low)) & beyond(np.full(len(cuts), high))
+        inside = ~beyond(np.full((len(cuts), 1), low))[:, 0] & beyond(np.full((len(cuts), 1), high))[:, 0]
         for kept, part in zip((lasts, firsts), bisect(beyond, low, high, len(cuts)), strict=True):
             kept.update(part[inside].tolist())
     return lasts, firsts

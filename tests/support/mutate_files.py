@@ -121,7 +121,7 @@ def strike(kind, name):
     return found
 
 
-def _work(kinds, seed, numbers, at, pipe):
+def _work(kind, seed, numbers, at, pipe):
     """Read a stretch of files; ``at`` is the number of the current one, in case the process ends."""
     faulthandler.enable()
     warnings.simplefilter("error")
@@ -131,7 +131,6 @@ def _work(kinds, seed, numbers, at, pipe):
     counts, findings = collections.Counter(), []
     for number in numbers:
         at.value = number
-        kind = kinds[number % len(kinds)]
         faulthandler.dump_traceback_later(HANG, exit=True)
         try:
             counts[f"{kind} {strike(kind, f'{seed} {number}')}"] += 1
@@ -149,8 +148,8 @@ def _addresses():
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
-def run(kinds, seed, start, count, report=print):
-    """Read all files in turn; returns the number of each outcome, and the findings."""
+def run(kind, seed, start, count):
+    """Read all files of a kind in turn; returns the number of each outcome, and the findings."""
     honest()
     context = multiprocessing.get_context("fork")
     counts, findings, at = collections.Counter(), [], context.Value("q", start)
@@ -158,7 +157,7 @@ def run(kinds, seed, start, count, report=print):
     while first < end:
         stop = min(first + STRETCH, end)
         ours, theirs = context.Pipe(False)
-        worker = context.Process(target=_work, args=(kinds, seed, range(first, stop), at, theirs))
+        worker = context.Process(target=_work, args=(kind, seed, range(first, stop), at, theirs))
         worker.start()
         theirs.close()
         try:
@@ -168,10 +167,10 @@ def run(kinds, seed, start, count, report=print):
             worker.join()
             found = [(at.value, f"the process ended with code {worker.exitcode}")]
             stop = at.value + 1
-            counts["CRASHED"] += 1
+            counts[f"{kind} CRASHED"] += 1
         worker.join()
         for number, finding in found:
-            report(f"{kinds[number % len(kinds)]} file {number} of seed {seed}: {finding}")
+            print(f"{kind} file {number} of seed {seed}: {finding}")
         findings += found
         first = stop
     return counts, findings
@@ -179,7 +178,7 @@ def run(kinds, seed, start, count, report=print):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--count", type=int, default=10_000, help="files of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--kinds", default=",".join(KINDS), help=f"some of {','.join(KINDS)}")
@@ -187,11 +186,15 @@ def main():
     options = parser.parse_args()
     kinds = options.kinds.split(",")
     if options.show:
-        for number in range(options.start, options.start + options.count):
-            print(hostile(kinds[number % len(kinds)], f"{options.seed} {number}"))
+        for kind in kinds:
+            for number in range(options.start, options.start + options.count):
+                print(hostile(kind, f"{options.seed} {number}"))
         return 0
-    begun = time.perf_counter()
-    counts, findings = run(kinds, options.seed, options.start, options.count)
+    begun, counts, findings = time.perf_counter(), collections.Counter(), []
+    for kind in kinds:
+        more, found = run(kind, options.seed, options.start, options.count)
+        counts.update(more)
+        findings += found
     print(f"{options.count:,} files of seed {options.seed} from {options.start}, {time.perf_counter() - begun:.0f} s:")
     for name, count in sorted(counts.items()):
         print(f"  {name:20} {count:,}")

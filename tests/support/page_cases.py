@@ -2,19 +2,20 @@
 
 import base64
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.request import urlopen
 
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
+from support.running_explorer import command
 
 from counterleaf.datasets import samples
 
-BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
+BROWSERS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"]  # the first takes half the time
 OFFLINE = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -37,16 +38,8 @@ def find_browser():
 @contextmanager
 def running(*arguments):
     """Run the command and yield the address that it prints."""
-    command = [sys.executable, "-m", "counterleaf", "explore", "--port", "0", "--no-browser", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
-    try:
-        line = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
-        assert found, f"the command printed {line!r}"
-        yield found[0]
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+    with command(*arguments) as explorer:
+        yield f"http://{explorer.host}/?token={explorer.token}"
 
 
 def cookies_of(address):
@@ -64,6 +57,7 @@ def windows(browser, origin, cookies):
 
     def enter(path="/", **options):
         context = browser.new_context(storage_state=cookies, **{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(120_000)  # also on a busy machine
         explorer = Explorer(context.new_page(), origin)
         opened.append((context, explorer))
         return explorer.open(path)
@@ -84,6 +78,14 @@ SETTLED = """before => new Promise((done, fail) => {
         else setTimeout(poll, 5);
     };
     poll();
+})"""
+
+
+QUIET = """() => new Promise((done) => {
+    const finish = () => { watch.disconnect(); done(); };
+    let timer = setTimeout(finish, 100);
+    const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(finish, 100); });
+    watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 })"""
 
 
@@ -138,9 +140,11 @@ class Explorer:
 
     def __init__(self, page, origin):
         self.page, self.origin = page, origin
-        self.requests, self.errors = [], []
+        self.requests, self.errors, self.running = [], [], set()
         self.expected_errors = "^$"  # a pattern for the errors that a test provokes
-        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("request", lambda request: (self.requests.append(request.url), self.running.add(request)))
+        page.on("requestfinished", lambda request: self.running.discard(request))
+        page.on("requestfailed", lambda request: self.running.discard(request))
         page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
@@ -160,6 +164,13 @@ class Explorer:
                 return
             self.page.wait_for_timeout(50)
         raise AssertionError("nothing happened within 60 s")
+
+    def rest(self):
+        """Wait until no request is running and the page has not changed for a tenth of a second, as after its drawings."""
+        self.page.evaluate(QUIET)
+        while self.running:
+            self.until(lambda: not self.running)
+            self.page.evaluate(QUIET)
 
     def answered(self):
         return self.page.evaluate("Number(document.body.dataset.answered ?? 0)")
@@ -306,12 +317,21 @@ class Explorer:
         """The text and the name of the file that a function downloads."""
         with self.page.expect_download() as caught:
             act()
-        with open(caught.value.path(), encoding="utf-8") as file:
-            return file.read(), caught.value.suggested_filename
+        with tempfile.TemporaryDirectory() as folder:
+            caught.value.save_as(path := Path(folder) / "download")
+            return path.read_text(encoding="utf-8"), caught.value.suggested_filename
 
     def export(self, label):
         self.page.locator("summary", has_text="Export").click()
         return self.download(self.page.get_by_role("button", name=label, exact=True).click)
+
+
+def violations(page, part=None):
+    """What axe finds wrong with a page or a part of it: the rules, some of the nodes, and the remedies."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate("part => axe.run(part ?? document, { resultTypes: ['violations'] })", part)["violations"]
+    return [(one["id"], [node["target"] for node in one["nodes"]][:4], one["help"]) for one in found]
 
 
 class BlockedRequests:
@@ -322,11 +342,7 @@ class BlockedRequests:
         explorer.page.route(pattern, lambda route: route.continue_() if self.open else self.waiting.append(route))
 
     def wait(self):
-        for _ in range(500):
-            if self.waiting:
-                return
-            self.explorer.page.wait_for_timeout(10)
-        raise AssertionError("no request within 5 s")
+        self.explorer.until(lambda: self.waiting)
 
     def release(self):
         self.open = True

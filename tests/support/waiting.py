@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 
 def until(condition, seconds=60.0):
@@ -15,5 +16,11 @@ def until(condition, seconds=60.0):
 
 def patient(seconds):
     """A time on an idle machine, and longer in proportion where more processes run than there are processors."""
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    return seconds * max(1.0, load / (os.cpu_count() or 1))
+    return seconds * max(1.0, load() / (os.cpu_count() or 1))
+
+
+def load():
+    """How many processes run or want to: in the last minute or, where Linux tells, at this moment, if those are more."""
+    recent = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    now = Path("/proc/loadavg")
+    return max(recent, float(now.read_text().split()[3].split("/")[0])) if now.exists() else recent

@@ -72,7 +72,7 @@ def train(
 
     - `counterleaf train loans.csv --label decision --out tree.json`
     - `counterleaf train loans.csv --label decision --learner cart --out cart.json`
-    - `counterleaf train loans.csv --label decision --leaves softmax --out soft.json`
+    - `counterleaf train loans.csv --label decision --leaves constant --out plain.json`
     - `counterleaf train - --label decision --learner cart < loans.csv > t.json`
     """
     with one_line("nothing was written"):
