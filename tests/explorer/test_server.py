@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -145,7 +145,12 @@ def test_twenty_clients_are_served_in_turn(explorer):
     """
     counts, spreads = [0] * 20, []
     body = json.dumps({"scene": "slow:0.002"})
-    headers = {"Host": explorer.host, "Cookie": explorer.cookie, "Content-Type": "application/json", "Content-Length": len(body)}
+    headers = {
+        "Host": explorer.host,
+        "Cookie": explorer.cookie,
+        "Content-Type": "application/json",
+        "Content-Length": len(body),
+    }
     request = "\r\n".join(["POST /api/answer HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", body])
 
     async def ask(k):

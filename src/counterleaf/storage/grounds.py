@@ -29,7 +29,7 @@ def ground_of(explainer: Any, row: Any, support: int | None) -> Ground:
     CounterleafError
         If the row does not fit, or the explainer cannot count the rows of leaves.
     """
-    variant, _ = explainer._located(row)
+    variant, _ = explainer.located(row)
     basis = Basis(variant.spreads, variant._adapter.guard)
     return Ground(variant.tree, variant.schema, basis, variant._targets.closed(support or 0))
 

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from counterleaf.errors import CounterleafError
+import counterleaf as cl
 from counterleaf.explorer.session.solver import InternalError, UnavailableError, to_json
 
 MAX_VALUE, MAX_MESSAGE = 40, 500  # characters
@@ -80,7 +80,7 @@ def install(app: FastAPI) -> None:
     async def http(request: Request, error: HTTPException) -> Reply:
         return refuse(error.status_code, _explain(request, error), error.headers)
 
-    async def mistake(_: Request, error: CounterleafError) -> Reply:
+    async def mistake(_: Request, error: cl.CounterleafError) -> Reply:
         return refuse(422, str(error))
 
     async def unavailable(_: Request, error: UnavailableError) -> Reply:
@@ -95,7 +95,7 @@ def install(app: FastAPI) -> None:
     handlers: Iterable[tuple[type[Exception], Any]] = (
         (RequestValidationError, invalid),
         (HTTPException, http),
-        (CounterleafError, mistake),
+        (cl.CounterleafError, mistake),
         (UnavailableError, unavailable),
         (InternalError, internal),
         (Exception, unexpected),

@@ -1,4 +1,4 @@
-"""The answers for all rows of a table to one question, found a block of rows at a time."""
+"""The answers for all rows of a table to one question, found a block of rows at a time, and the columns of the table."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+import counterleaf as cl
 from counterleaf.core.stopping import raise_if_stopped
-from counterleaf.explainer import Explainer
+from counterleaf.errors import some
 from counterleaf.explorer.session.answers.effort import measure_shares
-from counterleaf.report.cases import Cases, Collector, State, block_of
+from counterleaf.explorer.session.scene import Scene
+from counterleaf.report.cases import Cases, Collector, State, block_of, stated
 from counterleaf.table.frames import Frame, cells_of, concat, take, with_columns
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
@@ -34,22 +36,42 @@ _STATUS = {
 _STATUS_OF = np.array([_STATUS[state] for state in State])
 
 
+def table_of(scene: Scene) -> Any:
+    """The rows of a data set, or raise if it has none."""
+    if scene.rows is None:
+        raise cl.CounterleafError(f"{scene.title} has no table of rows; paste some with Open, or pass --data")
+    return scene.rows
+
+
+def columns_of(scene: Scene, names: list[str]) -> dict[str, Any]:
+    """The codes of some features of all rows, null for a value that is missing or cannot be read."""
+    schema, rows = scene.explainer.schema, table_of(scene)
+    unknown = [name for name in names if name not in schema.names]
+    if unknown:
+        raise cl.CounterleafError(f"no feature {unknown[0]!r} in {scene.title}; expected one of {some(schema.names)}")
+    table = TableRows(take(rows, slice(MOST_ROWS)), schema)
+    columns = {}
+    for name in dict.fromkeys(names):
+        d = schema.index(name)
+        feature = schema.features[d]
+        codes = stated(table, feature, table.columns[d])
+        whole = not isinstance(feature, cl.Numeric)
+        columns[name] = [(int(x) if whole else x) if np.isfinite(x) else None for x in codes.tolist()]
+    return {"columns": columns, "n_rows": table.n}
+
+
+def class_of(scene: Scene, target: list[str]) -> int | None:
+    """The class whose probability the page shows: the only target, if the model has probabilities."""
+    tree = scene.explainer.tree
+    labels = [str(label) for label in tree.classes.tolist()]
+    has_one = not tree.is_regression and tree.has_probabilities and len(target) == 1
+    return labels.index(target[0]) if has_one and target[0] in labels else None
+
+
 class RowAnswers:
-    """The answers that are known so far.
+    """The answers that are known so far, for at most ``MOST_ROWS`` rows; ``class_index`` has its probability computed."""
 
-    Parameters
-    ----------
-    explainer : Explainer
-        The model.
-    rows : DataFrame
-        The table; at most ``MOST_ROWS`` of its rows are used.
-    question : dict
-        The arguments of ``explain_many``: target, cost, constraints and so on.
-    class_index : int, optional
-        The class whose probability is computed for each row.
-    """
-
-    def __init__(self, explainer: Explainer, rows: Frame, question: dict[str, Any], class_index: int | None = None) -> None:
+    def __init__(self, explainer: cl.Explainer, rows: Frame, question: cl.Question, class_index: int | None = None) -> None:
         self.explainer, self.question, self._class = explainer, question, class_index
         self.rows = rows if len(rows) <= MOST_ROWS else take(rows, slice(MOST_ROWS))
         self.n, self.done = len(self.rows), 0
@@ -75,7 +97,7 @@ class RowAnswers:
 
     def _add(self, at: slice) -> None:
         part = take(self.rows, at)
-        found = self.explainer.explain_many(part, words=False, progress=False, **self.question)
+        found = self.explainer.explain_many(part, self.question, words=False, progress=False)
         raise_if_stopped()  # a stopped search ends like one that reached its time limit
         rows = TableRows(part, self.explainer.schema)
         collector = Collector(0)
@@ -95,7 +117,7 @@ class RowAnswers:
         self.done = at.stop
 
     def _effort(self, cases: Cases, n: int) -> Array:
-        """Return how far each row moves: the shares of the usual ranges, and 1 for each other choice, as in an answer."""
+        """How far each row moves: the shares of the usual ranges, and 1 for each other choice, as in an answer."""
         out = np.zeros(n)
         for d, one in cases.values.items():
             shares = measure_shares(self.explainer, d, one.old, one.new)
@@ -103,7 +125,7 @@ class RowAnswers:
         return out
 
     def _probabilities(self, rows: TableRows) -> list[float | None]:
-        """Return the probability of the class for each row that can be read."""
+        """The probability of the class for each row that can be read."""
         codes = rows.codes(slice(0, rows.n))
         whole = np.isfinite(codes).all(axis=1)
         out = np.full(rows.n, np.nan)
@@ -113,7 +135,7 @@ class RowAnswers:
         return _short(out)
 
     def frame(self) -> Frame:
-        """Return the answers for all rows as ``explain_many`` returns them."""
+        """The answers for all rows as ``explain_many`` returns them."""
         features = {name for found in self._frames for name in found.columns if name in self.explainer.schema.names}
         others = [name for name in self._frames[0].columns if name not in self.explainer.schema.names]
         optional = {name for found in self._frames for name in found.columns} - features - set(others)
@@ -127,7 +149,7 @@ class RowAnswers:
         return concat(parts) if len(parts) > 1 else parts[0]
 
     def reply(self, start: int) -> dict[str, Any]:
-        """Return what the page shows of the rows from ``start`` on."""
+        """What the page shows of the rows from ``start`` on."""
         at, classes = slice(start, self.done), self.explainer.tree.classes.tolist()
         out: dict[str, Any] = {
             "start": start,
@@ -146,5 +168,5 @@ class RowAnswers:
 
 
 def _short(numbers: Array | Sequence[float]) -> list[float | None]:
-    """Return numbers for a drawing, None for those that are missing."""
+    """Numbers for a drawing, None for those that are missing."""
     return [float(f"{one:.{_DIGITS}g}") if math.isfinite(one) else None for one in np.asarray(numbers).tolist()]
