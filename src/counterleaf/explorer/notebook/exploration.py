@@ -99,7 +99,6 @@ def explore(
 
 
 def _in_notebook() -> bool:
-    """Whether this program is the kernel of a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None
 
@@ -121,7 +120,6 @@ def _read_start(explainer: cl.Explainer, row: Any, rows: Any) -> tuple[Frame | N
 
 
 def _one_row(row: Any) -> Any:
-    """One row as a table."""
     row = by_name(row)
     if not is_frame(row):
         return make_frame([row]) if isinstance(row, dict) else [row]
@@ -131,7 +129,6 @@ def _one_row(row: Any) -> Any:
 
 
 def _read_rows(explainer: cl.Explainer, rows: Any) -> Frame:
-    """The rows as a pandas frame with the columns of the model."""
     names = explainer.schema.names
     if is_frame(rows):
         frame = make_frame(records(rows)) if is_polars(rows) else rows.rename(columns=str)
@@ -153,11 +150,9 @@ def _read_target(explainer: cl.Explainer, target: Any) -> tuple[str | None, floa
     tree = explainer.tree
     if target is not None and (tree.is_regression or isinstance(target, (cl.Probability, cl.Value))):
         read_goal(target, tree, 0)  # raises if it does not fit the model
-    if isinstance(target, cl.Value):
-        return None, target.at_least, target.at_most
-    label, ends = (
-        (target.label, (target.at_least, target.at_most)) if isinstance(target, cl.Probability) else (target, (None, None))
-    )
+    is_interval = isinstance(target, (cl.Probability, cl.Value))
+    ends = (target.at_least, target.at_most) if is_interval else (None, None)
+    label = getattr(target, "label", None) if is_interval else target
     labels = [str(one) for one in tree.classes.tolist()]
     if label is not None and str(label) not in labels:
         raise cl.CounterleafError(f"target is {brief(target)}; expected one of {some(labels)}")

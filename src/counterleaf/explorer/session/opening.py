@@ -62,7 +62,6 @@ def bundled_scenes(row: int | None) -> list[SceneSource]:
 
 
 def _table_scene(key: str, title: str, about: str, rows: Frame, target: str, noun: str) -> Scene:
-    """A data set that opens with the first row that the model does not predict as the target."""
     locked = samples.IMMUTABLE[key]
     scene = Scene(key, title, about, samples.load(key), rows, target=target, locked_features=locked, noun=noun)
     other = next(str(label) for label in scene.explainer.tree.classes if str(label) != target)

@@ -238,7 +238,6 @@ def _allowed_setting(feature: cl.Feature, allowed: list[int]) -> Setting:
 
 
 def _with_steps_and_ranges(explainer: cl.Explainer, request: PageQuestion) -> cl.Explainer:
-    """The explainer with the user's steps, and with bounds that include the user's ranges."""
     new = []
     for feature in explainer.schema:
         control = request.controls.get(feature.name)
@@ -252,7 +251,6 @@ def _with_steps_and_ranges(explainer: cl.Explainer, request: PageQuestion) -> cl
 
 
 def _make_cost(scene: Scene, request: PageQuestion) -> Any:
-    """The cost of the chosen kind and scale, with the user's multipliers."""
     multipliers, spread = request.multipliers or None, None if request.spread == "none" else request.spread
     if request.cost != "Q":
         kinds: list[Any] = {"L1": [cl.L1], "L2": [cl.L2], "mixed": [cl.L1, cl.L2]}[request.cost]
@@ -351,11 +349,9 @@ def _needed(is_possible: Callable[[Posed], bool], posed: Posed, part: list[Setti
 
 
 def _without(posed: Posed, setting: Setting) -> Posed:
-    """The question without its margin or without one of its steps."""
     return posed.but(margin=0.0) if setting.feature is None else _changed(posed, {setting.feature}, step=None)
 
 
 def _changed(posed: Posed, names: set[str], **fields: Any) -> Posed:
-    """The question with other settings of some features."""
     controls = posed.request.controls
     return posed.but(controls=controls | {name: controls[name].model_copy(update=fields) for name in names})

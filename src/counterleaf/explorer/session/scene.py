@@ -14,14 +14,13 @@ import numpy as np
 import counterleaf as cl
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import some
-from counterleaf.explorer.session.words import number_apart, percent_apart, with_unit
+from counterleaf.explorer.session.words import number_apart, percent_apart
 from counterleaf.table.features import is_missing
 from counterleaf.table.frames import Frame, take
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
 
 _BLOCK = 2000  # rows that are predicted together
-_DIGITS = 5  # of a predicted value
 _SAMPLED = 200  # random rows, where there is no table
 _REMEMBERED = 64  # explainers with other steps or bounds, and costs
 
@@ -70,8 +69,6 @@ class Scene:
     locked_features: tuple[str, ...] = ()  # locked at first, because nobody can change them
     constraints: tuple[cl.Constraint, ...] = ()  # of the user; they hold in every answer
     noun: str = "Row"  # what a row is, such as "Application"
-    output_label: str | None = None  # what a regression model predicts, such as "price"
-    output_unit: str | None = None
     _remembered: OrderedDict[Any, Any] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -148,19 +145,14 @@ class Scene:
         return [Outcome(label, k, p, percent_apart(p, ends if label == of else ())) for label, k, p in found]
 
     def _values(self, tree: Any, points: Array) -> list[float]:
-        """The values that a regression model predicts."""
         found, rescale = tree.predict(points), self.explainer.adapter.rescale
         return [float(one) for one in (found if rescale is None else rescale.outward(found))]
 
     def _value_outcome(self, number: float, ends: Sequence[float | None]) -> Outcome:
         if not math.isfinite(number):
             raise cl.CounterleafError(f"the model of {self.title} predicts a number that is too large for this row")
-        text = self.value_text(number, ends)
+        text = number_apart(number, ends)
         return Outcome(text, None, number, text)
-
-    def value_text(self, number: float, ends: Sequence[float | None] = ()) -> str:
-        """A value that the model predicts, with its unit; it is on the same side of each end of a goal as the exact one."""
-        return with_unit(number_apart(number, ends, _DIGITS), self.output_unit)
 
     @functools.cached_property
     def output_range(self) -> tuple[float, float]:

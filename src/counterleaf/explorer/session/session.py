@@ -277,7 +277,6 @@ class Session:
         return {"key": scene.key, "notes": notes}
 
     def _remove(self, key: str) -> str | None:
-        """Remove a data set, if there is one with this key, and return its title."""
         self.scenes.pop(key, None)
         self._last = None
         return self._opened.pop(key, None)

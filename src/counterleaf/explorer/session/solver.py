@@ -120,7 +120,6 @@ class Solver:
         return result
 
     def _answer(self, stop: Any, verb: str, arguments: Any) -> bytes | Exception:
-        """The answer as JSON, or the exception that explains the failure."""
         try:
             with stoppable(stop):
                 return to_json(self._handler.handle(verb, arguments))

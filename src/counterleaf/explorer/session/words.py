@@ -102,10 +102,10 @@ def percent_apart(share: float, ends: Sequence[float | None]) -> str:
     return f"{plain(found)} %"
 
 
-def number_apart(value: float, ends: Sequence[float | None], digits: int) -> str:
+def number_apart(value: float, ends: Sequence[float | None] = (), digits: int = 5) -> str:
     """A number with this many digits, or with as many as show on which side of each end it is.
 
-    >>> number_apart(21399.96, [21400.0], 5), number_apart(21399.96, [20000.0, None], 5)
+    >>> number_apart(21399.96, [21400.0]), number_apart(21399.96, [20000.0, None])
     ('21,399.96', '21,400')
     """
     known = [end for end in ends if end is not None]

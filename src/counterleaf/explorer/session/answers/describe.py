@@ -40,7 +40,7 @@ def _describe_scene(scene: Scene) -> dict[str, Any]:
     output = None
     if scene.kind == "value":
         lower, upper = (float(f"{end:.6g}") for end in scene.output_range)
-        output = {"lower": lower, "upper": upper, "unit": scene.output_unit, "label": scene.output_label}
+        output = {"lower": lower, "upper": upper}
     return {
         **list_scene(scene),
         "n_rows": scene.n_rows,

@@ -136,7 +136,6 @@ def describe_effort(moves: Sequence[Move], cost: str) -> dict[str, Any]:
 
 
 def _effort_parts(moves: Sequence[Move]) -> list[str]:
-    """The effort of some moves in words, such as "2.6 % of the usual range" or "1 other choice"."""
     counts = Counter(move.kind for move in moves)
 
     def counted(kind: Kind, what: str, after: str = "") -> list[str]:

@@ -13,7 +13,7 @@ import counterleaf as cl
 from counterleaf.errors import some
 from counterleaf.explorer.session.requests import PageQuestion
 from counterleaf.explorer.session.scene import Scene
-from counterleaf.explorer.session.words import number_text, percent_apart, series, with_unit
+from counterleaf.explorer.session.words import number_apart, number_text, percent_apart, series
 from counterleaf.types import Array
 
 _AHEAD = 0.1  # the initial goal for a value: this share of the range of the model's values above the row's
@@ -70,7 +70,7 @@ def _value_goal(scene: Scene, request: PageQuestion, values: dict[str, Any]) -> 
     if low is None and high is None:
         low, high = _initial_interval(scene, scene.outcome(values).value or 0.0)
     target = cl.value(at_least=low, at_most=high)
-    text = _interval(target.at_least, target.at_most, lambda end: with_unit(number_text(end), scene.output_unit), "")
+    text = _interval(target.at_least, target.at_most, number_text, "")
     return Goal(target, text, f"predict {text}", target.at_least, target.at_most)
 
 
@@ -101,7 +101,7 @@ def describe_reach(scene: Scene, goal: Goal, answer: cl.Explanation) -> str | No
     write: Callable[[float, Sequence[float | None]], str] = percent_apart
     if scene.kind == "value":
         found = answer.decision.goal.outward(outputs.intercept[tree.leaves, 0])
-        what, write = "value that this model predicts", scene.value_text
+        what, write = "value that this model predicts", number_apart
     elif isinstance(goal.target, cl.Probability):
         found = outputs.intercept[tree.leaves, tree.classes.tolist().index(goal.target.label)]
         what = f"probability that this model gives {goal.target.label}"

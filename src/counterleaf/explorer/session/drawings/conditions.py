@@ -33,12 +33,12 @@ _FEWEST_DIGITS, _MOST_DIGITS = 4, 17  # of a threshold
 class Split:
     """A split in words.
 
-    ``holds`` is the condition of the child that is drawn on the left, and ``otherwise`` that of the other child; ``lines`` name
+    ``holds`` is the condition of the child that is drawn on the left, and ``otherwise`` that of the other child; ``text`` names
     what is compared, and ``branches`` are the rest of the two conditions in short. ``swapped`` means that the child on the left
     is the tree's right one. ``feature`` is -1 for a weighted sum, and ``sums`` are its values for the rows.
     """
 
-    lines: list[str]
+    text: list[str]
     branches: tuple[str, str]
     holds: str
     otherwise: str
@@ -92,7 +92,6 @@ class Splits:
         return f"≤ {feature_number(feature, plain(a))}", f"{sign} {feature_number(feature, plain(b))}"
 
     def _values(self, node: int, d: int, feature: cl.Feature, right: Array) -> Split:
-        """The values that go to one side."""
         text, side = condition(self.tree, node, self.schema)
         label, names = one_line_label(feature), names_of(feature)
         sides = [
@@ -121,7 +120,6 @@ class Splits:
 
 
 def _bound(split: Inequality, sums: Array) -> str:
-    """The bound of a weighted sum with as few digits as the rows need."""
     return _fewest_digits(split.bound, lambda bound: _agree(sums, bound, split))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -87,18 +88,14 @@ def _choose(tree: cl.Tree, paths: Sequence[Sequence[int]]) -> set[int]:
 
 
 def _split(scene: Scene, splits: Splits, node: int) -> dict[str, Any]:
-    """A split with its texts, or with the image of its weights."""
     if scene.shape is None:
-        one = splits.describe(node)
-        texts = {"text": one.lines, "holds": one.holds, "otherwise": one.otherwise, "sums": one.sums}
-        return {"kind": "split", **texts, "branches": list(one.branches), "swapped": one.swapped, "feature": one.feature}
+        return {"kind": "split", **asdict(splits.describe(node))}
     weights = splits.tree.weights[[node]].toarray()[0]
     image = {"text": [], "weights": rounded(weights / (np.abs(weights).max() or 1.0)), "branches": ["", ""]}
     return {"kind": "image", **image, "swapped": False, "feature": -1}
 
 
 def _leaf(answer: cl.Explanation, tree: cl.Tree, node: int) -> dict[str, Any]:
-    """What a leaf predicts: a class with its probability, a value, or a formula."""
     outputs, value = tree.outputs, int(tree.value[node])
     if outputs is not None and outputs.linear[node]:
         names = variable_labels(answer.schema)
@@ -137,7 +134,6 @@ def _value_range(tree: cl.Tree) -> list[float] | None:
 
 
 def _cheapest(*answers: cl.Explanation) -> dict[int, cl.Counterfactual]:
-    """The cheapest row of each leaf, as far as it is known."""
     found: dict[int, cl.Counterfactual] = {}
     for c in (c for answer in answers for c in answer):
         if c.leaf not in found or c.cost < found[c.leaf].cost:
@@ -146,7 +142,6 @@ def _cheapest(*answers: cl.Explanation) -> dict[int, cl.Counterfactual]:
 
 
 def _effort(scene: Scene, c: cl.Counterfactual | None) -> dict[str, str] | None:
-    """The effort of a row in the words of the cards, and shorter."""
     if c is None:
         return None
     effort = describe_effort(moves_of(scene.explainer, c), "")

@@ -159,7 +159,6 @@ def _facts(facts: list[tuple[str, str]]) -> str:
 
 
 def _option(step: Step, way: Any, k: int, count: int) -> str:
-    """One option: what changes, the effort, what the model says, and what is proved."""
     says = _outcome(way, step.scene.kind)
     confirmed = f"confirmed: the model says {says}" if way["confirmed"] else "NOT confirmed by the model"
     proved = f"{'proved' if way['proved'] else 'not proved'}: {way['proof']['claim']}"
@@ -181,7 +180,6 @@ def _option(step: Step, way: Any, k: int, count: int) -> str:
 
 
 def _outcome(outcome: Mapping[str, Any], kind: str) -> str:
-    """What a model says of a row: a class with its probability, or a value."""
     number = outcome["number"]
     return f"{outcome['label']} ({number['text']})" if number and kind == "class" else str(outcome["label"])
 
@@ -210,7 +208,6 @@ def answer_digest(step: Step) -> str:
 
 
 def _row(step: Step) -> str:
-    """All values of a row, for readers who do not have the table."""
     values = step.answer.source_values
     listed = [feature for feature in step.answer.schema if feature.name in values]
     facts = [(label_of(feature), value_text(feature, values[feature.name])) for feature in listed[:_MOST_VALUES]]
@@ -222,7 +219,6 @@ def _row(step: Step) -> str:
 
 
 def _origin(steps: list[Step], name: str) -> str:
-    """Where the page comes from, how to verify it, and what it does not show."""
     scenes = {step.scene.key: step for step in steps}
     facts = [("Written", now())]
     for step in scenes.values():

@@ -55,7 +55,6 @@ def draw_step(step: Step) -> list[tuple[str, str]]:
 
 
 def _two_numbers(step: Step) -> list[str] | None:
-    """The numbers that move the most in the first option that changes two, if there is one."""
     schema = step.answer.schema
     for way in step.reply["ways"]:
         moved = [change["feature"] for change in way["changes"] if None not in (change["from_value"], change["to_value"])]
@@ -270,7 +269,6 @@ def _ends(drawn: dict[str, Any]) -> Point:
 
 
 def _scale_legend(drawn: dict[str, Any], classes: list[str]) -> str:
-    """The colours of the scale with the numbers at which they begin."""
     (low, high), output = _ends(drawn), drawn["scale"]["output"]
     starts = [low + k * (high - low) / len(_SCALE) for k in range(len(_SCALE))]
     texts = [f"{100 * one:.0f} %" if output >= 0 else f"{one:,.4g}" for one in starts]
@@ -284,7 +282,6 @@ def _bytes(drawn: dict[str, Any]) -> bytes:
 
 
 def _cells(drawn: dict[str, Any], left: float, top: float) -> Iterator[str]:
-    """The raster as rectangles."""
     raster = drawn["raster"]
     low, high = raster["low"], raster["high"]
     is_class = drawn["scale"] is None
@@ -306,7 +303,6 @@ def _runs(colours: list[str], width: int, corner: Point, size: Point) -> Iterato
 
 
 def _ticks(drawn: dict[str, Any], k: int) -> list[tuple[float, str]]:
-    """Round numbers of an axis, or its categories."""
     axis, low, high = drawn["axes"][k], drawn["low"][k], drawn["high"][k]
     if axis["values"] is not None:
         return [(float(at), text if len(text) <= 14 else f"{text[:13]}…") for at, text in enumerate(axis["values"])]

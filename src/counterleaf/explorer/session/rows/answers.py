@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,11 +78,7 @@ class RowAnswers:
         self.n, self.done = len(self.rows), 0
         self._size = _FIRST if explainer.tree.computes else _MOST // 4
         self._frames: list[Frame] = []
-        self._status: list[int] = []
-        self._efforts: list[float | None] = []
-        self._counts: list[int | None] = []
-        self._labels: list[Any] = []
-        self._chances: list[float | None] = []
+        self._columns: defaultdict[str, list[Any]] = defaultdict(list)  # of what the page shows, and the labels
 
     def extend(self, seconds: float) -> None:
         """Explain further rows for about this time, at least one block."""
@@ -108,11 +105,15 @@ class RowAnswers:
         efforts = np.where(reached, self._effort(cases, rows.n), np.where(cases.state == State.HAS, 0.0, np.nan))
         counts = np.where(cases.state == State.HAS, 0, sizes[cases.patterns])
         known = reached | (cases.state == State.HAS)
-        self._status += _STATUS_OF[cases.state].tolist()
-        self._efforts += _short(efforts)
-        self._counts += [count if there else None for count, there in zip(counts.tolist(), known.tolist(), strict=True)]
-        self._labels += cells_of(found["source_label"])
-        self._chances += [] if self._class is None else self._probabilities(rows)
+        columns = {
+            "status": _STATUS_OF[cases.state].tolist(),
+            "effort": _short(efforts),
+            "n_changes": [count if there else None for count, there in zip(counts.tolist(), known.tolist(), strict=True)],
+            "label": cells_of(found["source_label"]),
+            **({} if self._class is None else {"probability": self._probabilities(rows)}),
+        }
+        for name, values in columns.items():
+            self._columns[name] += values
         self._frames.append(found)
         self.done = at.stop
 
@@ -136,10 +137,9 @@ class RowAnswers:
 
     def frame(self) -> Frame:
         """The answers for all rows as ``explain_many`` returns them."""
-        features = {name for found in self._frames for name in found.columns if name in self.explainer.schema.names}
-        others = [name for name in self._frames[0].columns if name not in self.explainer.schema.names]
-        optional = {name for found in self._frames for name in found.columns} - features - set(others)
-        names = [*others, *sorted(optional), *(name for name in self.explainer.schema.names if name in features)]
+        columns = dict.fromkeys(name for found in self._frames for name in found.columns)
+        features = [name for name in self.explainer.schema.names if name in columns]
+        names = [*(name for name in columns if name not in features), *features]
         parts, start = [], 0
         for found in self._frames:
             part = take(self.rows, slice(start, start + len(found)))
@@ -150,21 +150,13 @@ class RowAnswers:
 
     def reply(self, start: int) -> dict[str, Any]:
         """What the page shows of the rows from ``start`` on."""
-        at, classes = slice(start, self.done), self.explainer.tree.classes.tolist()
-        out: dict[str, Any] = {
-            "start": start,
-            "next": None if self.done >= self.n else max(self.done, start),
-            "n_rows": self.n,
-            "status": self._status[at],
-            "effort": self._efforts[at],
-            "n_changes": self._counts[at],
-        }
-        if self.explainer.tree.is_regression:
-            return out | {"value": _short(np.array(self._labels[at], float))}
-        if self._class is not None:
-            out["probability"] = self._chances[at]
-        index = {label: k for k, label in enumerate(classes)}
-        return out | {"class_index": [index.get(label) for label in self._labels[at]]}
+        out: dict[str, Any] = {name: values[start:] for name, values in self._columns.items()}
+        out |= {"start": start, "next": None if self.done >= self.n else max(self.done, start), "n_rows": self.n}
+        labels, tree = out.pop("label"), self.explainer.tree
+        if tree.is_regression:
+            return out | {"value": _short(np.array(labels, float))}
+        index = {label: k for k, label in enumerate(tree.classes.tolist())}
+        return out | {"class_index": [index.get(label) for label in labels]}
 
 
 def _short(numbers: Array | Sequence[float]) -> list[float | None]:

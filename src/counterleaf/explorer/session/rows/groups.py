@@ -129,7 +129,6 @@ def _direction(line: dict[str, Any]) -> int:
 
 
 def _sentences(differences: list[dict[str, Any]], words: Words, label: str) -> list[str]:
-    """The largest clear difference of each figure as a sentence, or that there is none."""
     out, compared = [], False
     for measure in (*_SHARES, "cost_median"):
         found = [one for one in differences if one["measure"] == measure and one["method"] != TOO_FEW]
@@ -145,7 +144,6 @@ def _sentences(differences: list[dict[str, Any]], words: Words, label: str) -> l
 
 
 def _sentence(one: dict[str, Any], words: Words, label: str) -> str:
-    """A difference, the group with the larger figure first."""
     more = one["difference"] > 0
     first, second = (words.group(one[name]) for name in (("group", "other") if more else ("other", "group")))
     value, other = (one["value"], one["other_value"]) if more else (one["other_value"], one["value"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -109,14 +109,14 @@ def _cells(name: str, line: str, separator: str | None = None) -> list[str]:
 
 
 def _read_json(name: str, text: str, schema: cl.Schema) -> tuple[Frame, list[str]]:
-    """Read an array of objects, one object, or one object per line."""
     rows = _json_rows(name, text)
     if len(rows) > MOST_ROWS:
         raise cl.CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
     present: dict[str, None] = {}
     for k, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise cl.CounterleafError(f"{name}: row {k} is not an object; expected rows such as {_example(schema)}")
+            example = json.dumps({schema.names[0]: "..."})
+            raise cl.CounterleafError(f"{name}: row {k} is not an object; expected rows such as {example}")
         present |= dict.fromkeys(row)
         if len(present) > _MOST_COLUMNS:
             raise cl.CounterleafError(f"{name} has more than {_MOST_COLUMNS:,} columns; expected those of the model")
@@ -136,25 +136,23 @@ def _read_json(name: str, text: str, schema: cl.Schema) -> tuple[Frame, list[str
 
 def _json_rows(name: str, text: str) -> Sequence[Any]:
     try:
-        content = _loads(name, text)
+        content = loads(text)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, cl.CounterleafError):
-            raise
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < 2 or text.lstrip().startswith("["):
             raise cl.CounterleafError(f"{name} is not valid JSON: {_reason(error)}") from None
-        return list(_json_lines(name, lines))
+        return [_json_line(f"{name}, line {number},", line) for number, line in enumerate(lines, 1)]
+    _check_escapes(name, text, content)
     return content if isinstance(content, list) else [content]
 
 
-def _json_lines(name: str, lines: Iterable[str]) -> Iterable[Any]:
-    for number, line in enumerate(lines, 1):
-        try:
-            yield _loads(f"{name}, line {number},", line)
-        except cl.CounterleafError:
-            raise
-        except (ValueError, RecursionError) as error:
-            raise cl.CounterleafError(f"{name}, line {number}, is not valid JSON: {_reason(error)}") from None
+def _json_line(name: str, line: str) -> Any:
+    try:
+        content = loads(line)
+    except (ValueError, RecursionError) as error:
+        raise cl.CounterleafError(f"{name} is not valid JSON: {_reason(error)}") from None
+    _check_escapes(name, line, content)
+    return content
 
 
 def _reason(error: BaseException) -> str:
@@ -162,11 +160,9 @@ def _reason(error: BaseException) -> str:
     return flat(error).partition("; use sys.")[0]
 
 
-def _loads(name: str, text: str) -> Any:
-    content = loads(text)
+def _check_escapes(name: str, text: str, content: Any) -> None:
     if "\\u" in text:
         check_characters(name, content)
-    return content
 
 
 def check_characters(name: str, content: Any) -> None:
@@ -175,10 +171,6 @@ def check_characters(name: str, content: Any) -> None:
         json.dumps(content, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise cl.CounterleafError(f"{name} contains half of a surrogate pair; expected whole characters") from None
-
-
-def _example(schema: cl.Schema) -> str:
-    return json.dumps({schema.names[0]: "..."})
 
 
 def _known_names(columns: Sequence[str], schema: cl.Schema) -> list[str]:
