@@ -14,7 +14,7 @@ from typing import Any
 from counterleaf.explorer.notebook.background import Background
 from counterleaf.explorer.web import files
 
-_SCRIPT = Path(__file__).parent / "widget.js"
+_WIDGET = Path(__file__).parent / "widget.js"
 _METHODS = ("GET", "POST")
 # nothing may be loaded, and nothing may be sent except messages to the notebook
 POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
@@ -31,7 +31,7 @@ def make_widget(background: Background, height: int) -> Any:
     import traitlets
 
     class ExplorerWidget(anywidget.AnyWidget):
-        _esm = _SCRIPT.read_text(encoding="utf-8")
+        _esm = _WIDGET.read_text(encoding="utf-8")
         height = traitlets.Int().tag(sync=True)
 
     widget = ExplorerWidget(height=height)

@@ -253,8 +253,8 @@ def _with_steps_and_ranges(explainer: cl.Explainer, request: PageQuestion) -> cl
 def _make_cost(scene: Scene, request: PageQuestion) -> Any:
     multipliers, spread = request.multipliers or None, None if request.spread == "none" else request.spread
     if request.cost != "Q":
-        kinds: list[Any] = {"L1": [cl.L1], "L2": [cl.L2], "mixed": [cl.L1, cl.L2]}[request.cost]
-        first, *more = (kind(spread, multiplier=multipliers) for kind in kinds)
+        kinds: dict[str, list[Any]] = {"L1": [cl.L1], "L2": [cl.L2], "mixed": [cl.L1, cl.L2]}
+        first, *more = (kind(spread, multiplier=multipliers) for kind in kinds[request.cost])
         return sum(more, first)
     if scene.shape is None:
         raise cl.CounterleafError("the cost Q couples neighbouring pixels, but the rows are not images; use L1, L2 or mixed")
