@@ -11,10 +11,11 @@ from support.forest_cases import MIXED, points, table
 
 from counterleaf import Categorical, Numeric, Schema
 from counterleaf.errors import CounterleafError
+from counterleaf.model import gaps
 from counterleaf.model.adapter import adapt
-from counterleaf.model.ensembles.adaptation import check, pieces
-from counterleaf.model.ensembles.adaptation import gaps as forest_gaps
+from counterleaf.model.ensembles import fold
 from counterleaf.model.gaps import adapter_with_gaps, count_rows, tree_with_gaps
+from counterleaf.model.pipelines import check
 
 FRAME, Y = table()
 NUMBERS = ["age", "pay", "hours"]
@@ -72,11 +73,11 @@ def test_numbers_that_cannot_be_missing():
 
 
 def test_too_many_nodes(monkeypatch):
-    monkeypatch.setattr(forest_gaps, "_MOST_NODES", 10)
+    monkeypatch.setattr(gaps, "_MOST_OF_TREES", 10)
     adapter = adapt(boosted().fit(FRAME, Y), FRAME, None, True)
     with pytest.raises(CounterleafError, match="would need more than 10 nodes for the missing numbers; fill them in first"):
         adapter_with_gaps(adapter, ["hours"])
-    monkeypatch.setattr(pieces, "_MOST_NODES", 10)
+    monkeypatch.setattr(fold, "_MOST_NODES", 10)
     steps = make_column_transformer((KBinsDiscretizer(6), ["age", "pay"]))
     with pytest.raises(CounterleafError, match="the ensemble needs more than 10 nodes; use fewer bins"):
         adapt(make_pipeline(steps, forest()).fit(FRAME, Y), FRAME, None, True)

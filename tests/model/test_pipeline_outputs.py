@@ -21,7 +21,6 @@ from support.probed_cases import NUMBERS, Linear, X, Y, answers_hold, loans, ran
 
 import counterleaf as cl
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.pipelines import unroll
 from counterleaf.model.pipelines.fold import fold
 from counterleaf.model.pipelines.steps import survey
 from counterleaf.table.encoding import encode_table
@@ -161,7 +160,7 @@ def test_a_curve_over_listed_values_is_a_sum():
 
 
 def test_too_many_pieces(monkeypatch):
-    monkeypatch.setattr(unroll, "_MOST_NODES", 3000)
+    monkeypatch.setattr("counterleaf.model.pipelines.fold._MOST_NODES", 3000)
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 8)), columns=list("abcdefgh"))
     model = make_pipeline(KBinsDiscretizer(10), Linear()).fit(wide, (wide.sum(axis=1) > 0).astype(int))
     with pytest.raises(

@@ -26,7 +26,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from support.hostile_cases import seal
 
 import counterleaf as cl
-from counterleaf.model.ensembles import ensemble_json
+from counterleaf.model import model_json
 from counterleaf.model.ensembles.ensemble import Ensemble, heap
 from counterleaf.model.readers.table import read_model
 from counterleaf.packed_arrays import Packed, Unpacker, pack
@@ -294,7 +294,7 @@ def test_trees_without_end_are_refused(monkeypatch):
         cl.CounterleafError, match="the ensemble has trees that are deeper than 10,000 splits; limit their depth"
     ):
         Ensemble.from_json(chain(10_001).to_json())
-    monkeypatch.setattr(ensemble_json, "WIDEST", 3)
+    monkeypatch.setattr(model_json, "WIDEST", 3)
     with pytest.raises(cl.CounterleafError, match="the ensemble has 4 columns; its JSON holds up to 3"):
         chain(1, width=4).to_json()
 

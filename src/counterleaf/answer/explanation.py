@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer import text as as_text
 from counterleaf.errors import CounterleafError, check_flag
-from counterleaf.model.decision import Decision
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Decision, ScoreDecision
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Constraint

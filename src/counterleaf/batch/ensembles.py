@@ -16,8 +16,7 @@ from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current, raise_if_stopped, stoppable
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
-from counterleaf.model.decision import Goal, Range
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Goal, Range, ScoreDecision
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.ensembles.certificate import score_target
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
@@ -26,7 +25,6 @@ from counterleaf.search.ensembles.forest import EnsembleTargets
 from counterleaf.search.ensembles.watching import unwatched
 from counterleaf.search.rounds import Solved
 from counterleaf.search.targets import Targets
-from counterleaf.search.tree import TreeTargets
 from counterleaf.table.features import Numeric
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
@@ -228,7 +226,6 @@ def make_solver(
     targets: Targets, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
 ) -> Solver:
     """Return the solver of one query about many rows, see ``Solver``."""
-    if isinstance(targets, EnsembleTargets):
-        return EnsembleSolver(targets, adapter, rows, query, threads, parts)
-    assert isinstance(targets, TreeTargets)
-    return TreeSolver(targets, adapter, rows, query, threads, parts)
+    kind: Any = TreeSolver if adapter.tree.is_one_tree else EnsembleSolver
+    solver: Solver = kind(targets, adapter, rows, query, threads, parts)
+    return solver

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,16 +11,21 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, flat, some
 from counterleaf.model import gaps
-from counterleaf.model.ensembles.adaptation.wrappers import rescale_model
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
-from counterleaf.model.pipelines.probing import matching_columns, reads_more, table_of, without_refused
+from counterleaf.model.pipelines.probing import (
+    columns_of_fit,
+    matching_columns,
+    reads_more,
+    table_of,
+    unused_value,
+    without_refused,
+)
 from counterleaf.model.pipelines.steps import Survey, check_kinds, ends_in_pipeline, survey
-from counterleaf.model.pipelines.whole_rows import WholeRows
 from counterleaf.model.readers.table import as_model, category_columns, guard_of, read_model
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import Rescale, core_of, innermost, predicts_itself
+from counterleaf.model.wrappers import Rescale, core_of, innermost, predicts_itself, rescale_of
 from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Boolean, Categorical, Feature, Finite, Numeric
@@ -27,16 +33,21 @@ from counterleaf.table.frames import (
     column_names,
     column_types,
     columns,
+    copy_of,
     is_frame,
+    is_series,
     kind_of,
     levels_by_name,
     make_frame,
+    narrow_columns,
     numbers_of,
     row_of_categories,
     rows_within,
-    select,
+    stacked,
+    with_columns,
 )
 from counterleaf.table.infer import guess, with_cents, without_feature
+from counterleaf.table.row_types import in_types_of, table_like
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -48,48 +59,24 @@ _GUARD = 1e-12  # a pipeline scales before it sums, a folded tree does both at o
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelAdapter:
-    """A model that takes columns of numbers.
+    """A model that takes columns of numbers."""
 
-    Parameters
-    ----------
-    model : object
-        The model, with a ``predict`` method.
-    schema : Schema
-        The features of the table.
-    tree : Tree or Ensemble
-        The model's tree, or its trees, over the variables of the schema.
-    names : list or None
-        The names of the model's columns, if it knows them by name.
-    columns : CSR or None
-        The (columns, variables) matrix from variables to the model's columns, None if they are the same.
-    guard : float
-        The relative error of an oblique split's sum, if the model adds its terms in another way than the tree.
-    rescale : Rescale or None
-        The map from the linear outputs of a regression tree, or from the values of an ensemble, to the model's values, None if
-        they are the same.
-    routes : Routes or None
-        Where the tree sends missing numbers, None if the model has no route for them. For an ensemble, the nodes are those of
-        its catalogue, ``tree.splits``.
-    origin : (N,) array or None
-        For each node of a tree or an ensemble that was expanded for missing numbers, the node before.
-    types : mapping
-        The dtype of each column of a pandas table, by name.
-    """
-
-    model: Any
-    schema: Schema
-    tree: Tree | Ensemble
-    names: list[Any] | None
-    columns: CSR | None
-    guard: float
-    rescale: Rescale | None = None
+    model: Any  # the model, with a ``predict`` method
+    schema: Schema  # the features of the table
+    tree: Tree | Ensemble  # the model's tree, or its trees, over the variables of the schema
+    names: list[Any] | None  # the names of the model's columns, if it knows them by name
+    columns: CSR | None  # the (columns, variables) matrix from variables to the model's columns, None if they are the same
+    guard: float  # the relative error of an oblique split's sum, if the model adds its terms in another way than the tree
+    rescale: Rescale | None = None  # from the linear outputs of a regression tree, or the values of an ensemble, to the model's
+    # where missing numbers go, by node of tree.splits; None if the model has no route for them
     routes: Routes | None = field(default=None, kw_only=True)
+    # (N,) array: for each node of a tree or an ensemble that was expanded for missing numbers, the node before
     origin: Array | None = field(default=None, kw_only=True)
-    types: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    types: Mapping[str, Any] = field(default_factory=dict, kw_only=True)  # the dtype of each column of a pandas table, by name
 
     takes_rows: ClassVar[bool] = False  # whether predictions need the user's rows, or the points alone
 
-    def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
+    def _predict(self, points: Array, rows: Sequence[Any], method: str) -> Any:
         """Return what a method of the model makes of some points; ``rows`` are the same points as rows of the user's table."""
         if self.model is self.tree and not np.isnan(points).any():
             return getattr(self.tree, method)(points)
@@ -102,53 +89,11 @@ class ModelAdapter:
         return self._predict(codes[1] if self.schema.numeric else self.schema.spread(codes[1]), [], method)
 
     def predictions(self, points: Array, rows: list[Any], output: int = -1) -> Array:
-        """Return what the model predicts for each point.
-
-        Parameters
-        ----------
-        points : (n, D) array
-            The points as variables of the schema.
-        rows : list
-            The same points as rows of the user's table; empty if ``takes_rows`` is false.
-        output : int, default=-1
-            The index of a class for its probability; -1 for the label, or the value for regression.
-
-        Returns
-        -------
-        (n,) array
-            The labels, values or probabilities.
-
-        Raises
-        ------
-        CounterleafError
-            If the model fails.
-        """
+        """Return what the model predicts for each point."""
         return _one_each(lambda method: self._predict(points, rows, method), len(points), output)
 
     def predictions_many(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], output: int = -1) -> Array:
-        """Return what the model predicts for each of some rows of a batch.
-
-        Parameters
-        ----------
-        sheet : TableRows
-            The rows of the batch.
-        at : slice or array
-            Which of them.
-        codes : tuple of (n, F) array
-            Their codes, and those that replace them.
-        output : int, default=-1
-            As in ``predictions``.
-
-        Returns
-        -------
-        (n,) array
-            The labels, values or probabilities.
-
-        Raises
-        ------
-        CounterleafError
-            If the model fails.
-        """
+        """Return what the model predicts for each of some rows of a batch."""
         return _one_each(lambda method: self._predict_many(sheet, at, codes, method), len(codes[1]), output)
 
     @property
@@ -166,16 +111,6 @@ class ModelAdapter:
 
         No split of the tree depends on the bounds or the grid of a number, or on what a change costs, so the model need not
         be read again.
-
-        Parameters
-        ----------
-        features : iterable of Feature
-            The new features, each of the same kind as the old one.
-
-        Returns
-        -------
-        ModelAdapter
-            A new adapter.
         """
         new: dict[str, Feature] = {}
         for feature in features:
@@ -212,32 +147,69 @@ class ModelAdapter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PipelineAdapter(ModelAdapter):
-    """A pipeline, whose predictions are for rows of the table itself.
-
-    Parameters
-    ----------
-    model, schema, tree, names, columns, guard, rescale : object
-        As in ``ModelAdapter``.
-    found : Survey
-        What the steps do to each column.
-    data : DataFrame, array-like or None
-        A table whose types the rows for the pipeline have.
-    whole : frozenset of str
-        Features whose whole numbers were tried one by one, so that the tree holds for whole numbers only.
-    """
+    """A pipeline, whose predictions are for rows of the table itself."""
 
     found: Survey = None  # type: ignore[assignment]  # always passed; a default, because it follows fields with one
-    data: Any = None
-    whole: frozenset[str] = frozenset()
+    data: Any = None  # a table whose types the rows for the pipeline have
+    whole: frozenset[str] = frozenset()  # features whose whole numbers were tried one by one: the tree holds for these only
     takes_rows: ClassVar[bool] = True
 
-    def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
-        """Return what a method of the pipeline makes of rows of the user's table."""
-        return self._whole.predict(rows, method)
+    def _predict(self, points: Array, rows: Sequence[Any], method: str) -> Any:
+        """Return what a method of the pipeline makes of rows of any type, just as they are if they are frames or arrays."""
+        frames, first = is_frame(rows[0]), rows[0]
+        if frames:
+            tables = [copy_of(table) for table in stacked(rows)]  # a step may write to what it is given
+        elif isinstance(first, np.ndarray) and not (self.found.named or is_frame(self.data)):
+            alike = len({row.dtype for row in rows}) == 1
+            tables = [np.stack(rows)] if alike else [row[None] for row in rows]
+        else:
+            return self._predict_untyped(rows, method)
+        return np.concatenate([np.asarray(self._predict_table(table, method)) for table in tables])
+
+    def _predict_untyped(self, rows: Sequence[Any], method: str) -> Array:
+        """Return what a method makes of rows without types of their own, each as a table in those that hold it."""
+        table = self._table(rows)
+        groups = narrow_columns(table, column_types(self.data)) if is_frame(table) else [(np.arange(len(rows)), table)]
+        parts = [np.asarray(self._predict_table(part, method)) for _, part in groups]
+        return np.concatenate(parts)[np.argsort(np.concatenate([at for at, _ in groups]))]
+
+    def _predict_table(self, table: Any, method: str) -> Any:
+        """Return what a method makes of all columns of a table, or of those of the fit if it refuses the others."""
+        predict = getattr(self.model, method)
+        if not is_frame(table):
+            return predict(table)
+        own, order = column_names(table), self._order
+        own = order if set(own) == set(order) else own
+        *others, fitted = dict.fromkeys(map(tuple, (own, order, self.found.names if self.found.named else order)))
+        for names in others:
+            with contextlib.suppress(Exception):  # the steps may refuse columns that they do not know
+                return predict(with_columns(table, names, lambda name: unused_value(name, self.data)))
+        return predict(with_columns(table, fitted, lambda name: unused_value(name, self.data)))
 
     @property
-    def _whole(self) -> WholeRows:
-        return WholeRows(self.model, self.schema, self.found, self.data)
+    def _order(self) -> list[str]:
+        """The columns of the user's table."""
+        if is_frame(self.data):
+            return column_names(self.data)
+        return self.found.names if self.found.named else list(self.schema.columns or self.schema.names)
+
+    def _table(self, rows: Sequence[Any]) -> Any:
+        """Return rows without types of their own as a table in the types of the user's."""
+        order = self._order if self.found.named else self.found.names
+        cells = [self._cells(row, order) for row in rows]
+        by_column = [[row[k] for row in cells] for k in range(len(order))]
+        return table_like(self.data, by_column, order, self.found.named, self.found.gaps)
+
+    def _cells(self, row: Any, order: list[str]) -> list[Any]:
+        """Return the values of a row in the order of the table's columns; those that the pipeline drops may be absent."""
+        names = list(self.schema.columns or self.schema.names)
+        if isinstance(row, Mapping) or is_series(row):
+            by_name = {str(name): value for name, value in row.items()}
+        else:
+            by_name = dict(zip(names, row.tolist() if isinstance(row, np.ndarray) else row, strict=True))
+        if not self.found.named:
+            return [by_name[name] for name in names]
+        return [by_name[name] if name in by_name else unused_value(name, self.data) for name in order]
 
     def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
         """Return the same model and tree with some features replaced, as in ``ModelAdapter``."""
@@ -272,9 +244,9 @@ class PipelineAdapter(ModelAdapter):
 
     def _predict_group(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
         rows = sheet.rewritten(at, *codes)
-        rows = rows if sheet.typed else self._whole.in_types(rows)
+        rows = rows if sheet.typed else in_types_of(rows, self.data, self.schema.names, self.found.gaps)
         if sheet.named or not self.found.named:
-            return self._whole.predict_table(rows, method)
+            return self._predict_table(rows, method)
         return self._predict(codes[1], list(rows), method)
 
 
@@ -304,24 +276,7 @@ def _listed(feature: Finite) -> str:
 
 
 def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
-    """Match a model with the table.
-
-    Parameters
-    ----------
-    model : object
-        A tree, a model that ``read_tree`` can read, or a pipeline that ends with one.
-    data : DataFrame, array-like or None
-        The table, from which a schema can be inferred.
-    schema : Schema or None
-        The features, if the caller knows them; without data and schema they follow from the names the model was fitted with.
-    bounds : bool
-        Whether inferred numbers stay within the range of the data.
-
-    Returns
-    -------
-    ModelAdapter
-        The model over the variables of the schema.
-    """
+    """Match a model with the table."""
     if ends_in_pipeline(model):
         found = survey(model, table=table_of(data, schema, True), data=data)
         if reads_more(model, found, data):
@@ -387,7 +342,7 @@ def _adapt_pipeline(model: Any, found: Survey, data: Any, schema: Schema | None,
 def _adapt_columns(
     model: Any, core: Any, tree: Tree | Ensemble, data: Any, schema: Schema | None, bounds: bool
 ) -> ModelAdapter:
-    rescale = rescale_model(core, tree)
+    rescale = rescale_of(core, tree)
     found = gaps.read_routes(core, tree)
     model, guard = as_model(model), guard_of(model)
     known = _known_names(model, data)
@@ -431,19 +386,11 @@ def _infer_numbers(data: Any, names: list[str] | None, tree: Tree | Ensemble, bo
 
     ``names`` are those that it was fitted with.
     """
-    found, width = columns(data), tree.n_features
     if names is not None and is_frame(data):
-        present = {name for name, _ in found}
-        if missing := [name for name in names if name not in present]:
-            raise CounterleafError(f"data lacks the columns [{some(missing)}]; the model was fitted on [{some(names)}]")
-        data = select(data, names)
-        found = columns(data)
+        data = columns_of_fit(data, names, "model")
+    found, width = columns(data), tree.n_features
     if len(found) != width:
         raise CounterleafError(f"data has {len(found)} columns; the model needs {width}")
-    if names is not None and is_frame(data) and [name for name, _ in found] != names:
-        raise CounterleafError(
-            f"data has its columns in another order: [{some(dict(found))}]; the model was fitted on [{some(names)}]"
-        )
     schema, by_name = Schema.infer(data, bounds=bounds), dict(found)
     for feature in schema:
         if isinstance(feature, Categorical):

@@ -22,18 +22,6 @@ def cuts(tree: Tree, margin: float | Array = 0.0) -> tuple[Array, Array, Array, 
     A row on the low side of node i has x[feature] <= low_side[i], one on the high side has x[feature] >= high_side[i]. The high
     side is the right child, or the left one where ``swapped`` (negative weight). With a margin, |w x + b| >= margin holds on
     both sides too. A split without weights sends every row the same way: it cuts feature 0 at plus or minus infinity.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    margin : float or (N,) array, default=0.0
-        The least distance |w x + b| from the threshold, the same for all splits or one for each.
-
-    Returns
-    -------
-    tuple of (N,) array
-        The four arrays.
     """
     n = tree.n_nodes
     margins = np.broadcast_to(np.asarray(margin, float), n)
@@ -92,6 +80,13 @@ def first_number(holds: Callable[[Array], Array], size: int, top: float) -> Arra
         there = holds(number_at(middle))
         low, high = np.where(there, low, middle), np.where(there, middle, high)
     return np.where(never, np.inf, np.where(always, -np.inf, number_at(high)))
+
+
+def preimage(function: Callable[[Array], Array], low: float, high: float, top: float) -> tuple[float, float]:
+    """Return the least and the greatest number of [-top, top] at which a rising function is from ``low`` to ``high``."""
+    first = float(first_number(lambda x: function(x) >= low, 1, top)[0])
+    after = float(first_number(lambda x: function(x) > high, 1, top)[0])
+    return first, after if np.isinf(after) else float(np.nextafter(after, -np.inf))
 
 
 def _beyond_margin(cuts: Array, w: Array, b: Array, margins: Array, outwards: float) -> Array:

@@ -1,4 +1,4 @@
-"""A tree with computing leaves and a target as one plain tree, whose leaves either reach the target or do not.
+"""What a target asks of a model: one plain tree, whose leaves either reach the target or do not; or the scores of an ensemble.
 
 A leaf that computes linear outputs reaches the target where some linear rows hold: one per rival class, one or two for an
 interval of a value. Each such leaf becomes a short chain of splits, one per row, so that the search, the proof, the text and
@@ -16,13 +16,17 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.cuts import first_number
+from counterleaf.model.cuts import preimage
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.tangents import Cut, difference, tangents
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
+_AWAY = 8 * 2.0**-53  # of its terms: how far the constant of a tangent is moved outwards, beyond its rounding
+_WIDEST = 1e300  # odds that every row has
+Cut = tuple[tuple[float, tuple[float, ...]], ...]  # a sum of tangents: the weight and the touching point of each, as outputs
+_HUGE = 1e30  # beyond any score
 _MOST_NODES = 500_000  # of a plain tree
 _LIGHT = 1e-14  # a tangent of a smaller share is left out of a sum
 LABELS = ("other", "target")  # the classes of a plain tree whose target is a range
@@ -61,7 +65,13 @@ class Reached:
 
     model: Any
     goal: Goal
-    wanted: Any
+    target: Any  # the classes that reach it, with their costs
+
+    @functools.cached_property
+    def wanted(self) -> tuple[Any, ...]:
+        """The labels of the target, none for a range."""
+        labels = self.model.classes.tolist()
+        return () if isinstance(self.goal, Range) else tuple(labels[k] for k in self.target)
 
     def labels(self, points: Array) -> list[Any]:
         """Return the class of each point as the model computes it, or its value for regression."""
@@ -102,33 +112,16 @@ class Reached:
 
 @dataclass(frozen=True, eq=False)
 class Decision(Reached):
-    """The plain tree of a goal.
+    """The plain tree of a goal."""
 
-    Parameters
-    ----------
-    model : Tree
-        The tree of the model.
-    goal : dict or Range
-        Class index -> class cost, or a range of a probability or value.
-    tree : Tree
-        The plain tree; its first nodes are those of the model's tree.
-    target : dict
-        The classes of the plain tree that reach the goal, with their costs.
-    origin : (N,) array
-        The node of the model's tree to which each node of the plain tree belongs.
-    cuts : dict
-        For leaves whose softmax is bounded by tangents: the outputs at which they touch.
-    closed : frozenset of int
-        The leaves of the model's tree that do not count as reaching the goal.
-    """
-
-    model: Tree
-    goal: Goal
-    tree: Tree
-    target: dict[int, float]
-    origin: Array = field(repr=False)
+    model: Tree  # the tree of the model
+    goal: Goal  # class index -> class cost, or a range of a probability or value
+    tree: Tree  # the plain tree; its first nodes are those of the model's tree
+    target: dict[int, float]  # the classes of the plain tree that reach the goal, with their costs
+    origin: Array = field(repr=False)  # (N,) array: the node of the model's tree to which each node of the plain tree belongs
+    # for leaves whose softmax is bounded by tangents: the outputs at which they touch
     cuts: Cuts = field(default_factory=dict, repr=False)
-    closed: frozenset[int] = frozenset()
+    closed: frozenset[int] = frozenset()  # the leaves of the model's tree that do not count as reaching the goal
 
     @functools.cached_property
     def same_splits(self) -> bool:
@@ -149,12 +142,6 @@ class Decision(Reached):
     def curved(self) -> bool:
         """Whether some leaf's region is bounded by tangents, which contain it."""
         return isinstance(self.goal, Range) and _is_curved(self.model, self.goal)
-
-    @functools.cached_property
-    def wanted(self) -> tuple[Any, ...]:
-        """The labels of the target."""
-        labels = self.model.classes.tolist()
-        return tuple(labels[k] for k in self.target)
 
     @functools.cached_property
     def picture(self) -> Tree:
@@ -206,29 +193,7 @@ class Decision(Reached):
 
 
 def decide(tree: Tree, goal: Goal, cuts: Cuts | None = None, closed: frozenset[int] = frozenset()) -> Decision:
-    """Return the plain tree whose leaves reach a goal or do not.
-
-    Parameters
-    ----------
-    tree : Tree
-        The model's tree.
-    goal : dict or Range
-        Class index -> class cost, or a range of a probability or value.
-    cuts : dict, optional
-        The outputs at which tangents touch the softmax of a leaf.
-    closed : frozenset of int, optional
-        Leaves that do not count.
-
-    Returns
-    -------
-    Decision
-        The plain tree.
-
-    Raises
-    ------
-    CounterleafError
-        If the goal cannot be expressed by linear rows of a reasonable number.
-    """
+    """Return the plain tree whose leaves reach a goal or do not."""
     try:
         return replace(_decided(tree, goal, cuts or {}), closed=closed)
     except OverflowError:
@@ -245,7 +210,7 @@ def _decided(tree: Tree, goal: Goal, cuts: Cuts) -> Decision:
     own = np.where(tree.value < 0, outputs.intercept.argmax(axis=1), tree.value)
     plain = _Plain(tree, own)
     for leaf in tree.leaves[((tree.value < 0) & linear)[tree.leaves]].tolist():
-        _Contest(plain, outputs, leaf, dict(goal)).hold()
+        _contest(plain, outputs, leaf, goal)
     return Decision(tree, goal, plain.tree(tree.classes), dict(goal), np.array(plain.origin))
 
 
@@ -303,52 +268,37 @@ def _too_many() -> CounterleafError:
     )
 
 
-@dataclass(eq=False)
-class _Contest:
-    """The classes of a target against all others at a leaf whose largest output wins, the first of equal ones."""
+def _contest(plain: _Plain, outputs: Outputs, leaf: int, goal: Mapping[int, float]) -> None:
+    """Turn a leaf whose largest output wins, the first of equal ones, into splits that tell whether the goal wins."""
+    wanted, others = list(goal), [k for k in range(outputs.count) if k not in goal]
+    alike = len(set(goal.values())) <= 1
+    if not others and alike:
+        plain.value[leaf] = wanted[0]
+        return
+    side, rivals = (others, wanted) if alike and len(others) < len(wanted) else (wanted, others)
+    linear = [k for k in side if len(outputs.row(leaf, k)[0])]
+    if 2.0 ** (len(linear) - 1) * (len(rivals) + 1) > _MOST_NODES:
+        raise _too_many()
 
-    plain: _Plain
-    outputs: Outputs
-    leaf: int
-    goal: dict[int, float]
+    def beats(node: int, a: int, b: int) -> tuple[int | None, int | None]:
+        return plain.split(node, difference(outputs, leaf, a, b), closed=a < b)
 
-    def hold(self) -> None:
-        """Turn the leaf into splits that tell whether a class of the target wins."""
-        wanted = list(self.goal)
-        others = [k for k in range(self.outputs.count) if k not in self.goal]
-        alike = len(set(self.goal.values())) <= 1
-        if not others and alike:
-            self.plain.value[self.leaf] = wanted[0]
-        elif alike and len(others) < len(wanted):
-            self._champion(others, wanted)
-        else:
-            self._champion(wanted, others)
-
-    def _beats(self, node: int | None, a: int, b: int) -> tuple[int | None, int | None]:
-        """Split a leaf by whether class a wins against class b."""
-        if node is None:
-            return None, None
-        return self.plain.split(node, difference(self.outputs, self.leaf, a, b), closed=a < b)
-
-    def _champion(self, side: list[int], rivals: list[int]) -> None:
-        """Find the best class of one side at the leaf, then compare it with the rivals."""
-        linear = [k for k in side if len(self.outputs.row(self.leaf, k)[0])]
-        if 2.0 ** (len(linear) - 1) * (len(rivals) + 1) > _MOST_NODES:
-            raise _too_many()
-        ahead: list[tuple[int, int, int]] = [(self.leaf, side[0], 1)]  # leaf, best class so far, classes seen
-        while ahead:
-            at, best, seen = ahead.pop()
-            if seen < len(side):
-                won, lost = self._beats(at, side[seen], best)
-                ahead += [(node, of, seen + 1) for node, of in ((lost, best), (won, side[seen])) if node is not None]
-                continue
-            node: int | None = at
-            for rival in rivals:
-                won, node = self._beats(node, rival, best)
-                if won is not None:
-                    self.plain.value[won] = rival
-            if node is not None:
-                self.plain.value[node] = best
+    ahead: list[tuple[int, int, int]] = [(leaf, side[0], 1)]  # leaf, best class of the side so far, classes seen
+    while ahead:
+        at, best, seen = ahead.pop()
+        if seen < len(side):
+            won, lost = beats(at, side[seen], best)
+            ahead += [(node, of, seen + 1) for node, of in ((lost, best), (won, side[seen])) if node is not None]
+            continue
+        node: int | None = at
+        for rival in rivals:
+            if node is None:
+                break
+            won, node = beats(node, rival, best)
+            if won is not None:
+                plain.value[won] = rival
+        if node is not None:
+            plain.value[node] = best
 
 
 def _is_curved(tree: Tree, goal: Range) -> bool:
@@ -397,7 +347,7 @@ def _rows_of_range(outputs: Outputs, leaf: int, goal: Range, cuts: tuple[Cut, ..
         return tangents(outputs, leaf, k, goal.low, cuts)
     low, high = goal.low, goal.high
     if k >= 0:  # the output, or the difference of two outputs, is the log odds
-        low, high = _log_odds(goal.low, up=True), _log_odds(goal.high, up=False)
+        low, high = preimage(_logistic, low, high, 1e4)
     rows = []
     for sign, end in ((1.0, low), (-1.0, high)):
         if math.isinf(end):
@@ -412,14 +362,136 @@ def _rows_of_range(outputs: Outputs, leaf: int, goal: Range, cuts: tuple[Cut, ..
     return rows
 
 
-def _log_odds(probability: float, up: bool) -> float:
-    """Return the least (or largest) number whose logistic function, as computed, is at least (at most) a probability."""
-    outputs = Outputs("logistic", [0.0])
+def _logistic(odds: Array) -> Array:
+    """Return the probability that belongs to some log odds."""
+    found = Outputs("logistic", [0.0]).probabilities(np.asarray(odds)[:, None])
+    assert found is not None
+    return np.asarray(found[:, 1])
 
-    def reached(numbers: Array) -> Array:
-        found = outputs.probabilities(np.asarray(numbers)[:, None])
-        assert found is not None
-        return np.asarray(found[:, 1] >= probability if up else found[:, 1] > probability)
 
-    first = float(first_number(reached, 1, 1e4)[0])
-    return first if up or math.isinf(first) else math.nextafter(first, -math.inf)
+def difference(outputs: Outputs, leaf: int, a: int, b: int, constant: float = 0.0) -> tuple[Array, Array, float]:
+    """Return the row ``output a - output b + constant`` of a leaf."""
+    (columns, weights, one), (others, subtracted, other) = outputs.row(leaf, a), outputs.row(leaf, b)
+    return _sum([(1.0, columns, weights), (-1.0, others, subtracted)], math.fsum([one, -other, constant]))
+
+
+def _sum(parts: list[tuple[float, Array, Array]], constant: float) -> tuple[Array, Array, float]:
+    """Return a sum of weighted rows."""
+    total: dict[int, list[float]] = {}
+    for factor, columns, weights in parts:
+        for column, weight in zip(columns.tolist(), weights.tolist(), strict=True):
+            total.setdefault(column, []).append(factor * weight)
+    sums = {column: math.fsum(terms) for column, terms in sorted(total.items())}
+    kept = {column: one for column, one in sums.items() if one}
+    return np.array(list(kept), np.int64), np.array(list(kept.values())), constant
+
+
+def tangents(outputs: Outputs, leaf: int, k: int, p: float, cuts: tuple[Cut, ...]) -> list[tuple[Array, Array, float]]:
+    """Return rows that hold wherever the softmax of a class is at least a number.
+
+    With s_j = z_j - z_k, the softmax of class k is at least p where sum_j exp(s_j) <= 1 / p - 1. Each exponential alone is then
+    at most as large; and it lies above its tangents, g (1 + s - log g), whose sum is at most as large too.
+    """
+    if p <= 0.0:
+        return []
+    others = [j for j in range(outputs.count) if j != k]
+    room = (1.0 - p + 2.0**-53) / p  # a probability that is rounded up to p counts as well
+    if room > _WIDEST:
+        return []
+    rows = []
+    for j in others:
+        columns, weights, constant = difference(outputs, leaf, k, j, math.log(room))
+        rows.append((columns, weights, constant + _AWAY * (abs(constant) + abs(math.log(room)) + 1.0)))
+    for cut in cuts:
+        raised, terms = dict.fromkeys(others, 0.0), []
+        for share, at in cut:
+            terms.append(share * room)
+            for j in others:
+                g = share * math.exp(min(at[j] - at[k], 700.0))
+                raised[j] += g
+                terms += [-g, g * (at[j] - at[k])] if at[j] - at[k] <= 700.0 else [-g, g * 700.0]
+        parts = []
+        for j, g in raised.items():
+            columns, weights, constant = difference(outputs, leaf, k, j)
+            parts.append((g, columns, weights))
+            terms.append(g * constant)
+        away = _AWAY * len(terms) * (sum(map(abs, terms)) + 1e-300)
+        rows.append(_sum(parts, math.fsum([*terms, away])))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreGoal:
+    """Scores that reach a target: one class wins, or scores lie in intervals; ``cost`` is that of the class."""
+
+    winner: int  # -1 for none
+    intervals: tuple[tuple[int, float, float], ...]  # output, low, high
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreDecision(Reached):
+    """A goal of an ensemble, with the methods of ``Decision``."""
+
+    model: Ensemble  # the ensemble over the variables of the schema
+    goal: Goal  # class index -> class cost, or a range of a probability or value
+    # the leaves that do not count as reaching the goal, by node
+    closed: frozenset[int] = field(default_factory=frozenset, repr=False)
+
+    curved = False
+    same_splits = True
+    origin = np.zeros(1, np.int64)  # an ensemble has no single leaf: all answers have the leaf 0
+
+    @property
+    def target(self) -> dict[int, float]:  # a field of Decision
+        """The classes that reach the goal, with their costs; one for a range."""
+        return {0: 0.0} if isinstance(self.goal, Range) else dict(self.goal)
+
+    @functools.cached_property
+    def goals(self) -> tuple[ScoreGoal, ...]:
+        """The scores that reach the goal, one for each class, the cheapest class first."""
+        scoring = self.model.scoring
+        if isinstance(self.goal, Range):
+            return (ScoreGoal(-1, (_interval(self.model, self.goal),)),)
+        out = []
+        for label, cost in sorted(self.goal.items(), key=lambda item: (item[1], item[0])):
+            if scoring.kind == "largest":
+                out.append(ScoreGoal(label, (), cost))
+            else:
+                below = float(np.nextafter(np.dtype(scoring.dtype).type(scoring.cut), -np.inf))
+                out.append(ScoreGoal(-1, ((0, scoring.cut, math.inf) if label else (0, -math.inf, below),), cost))
+        return tuple(out)
+
+    @functools.cached_property
+    def noise(self) -> float:
+        """A bound on the difference between the scores of the ensemble and those by which the model decides.
+
+        Around a forest, a threshold looks at the share of one class. The share of the other class is 1 minus that only up to
+        the rounding of both sums and of the shares that they add.
+        """
+        scoring = self.model.scoring
+        other = isinstance(self.goal, Range) and self.goal.output == 0
+        if other and scoring.kind == "threshold" and scoring.link == "share":
+            return scoring.noise + 3.0 * self.model.rounding
+        return scoring.noise
+
+
+def _interval(model: Ensemble, goal: Range) -> tuple[int, float, float]:
+    """The scores whose probability or value is in a range."""
+    scoring, ends = model.scoring, (goal.low, goal.high)
+    if goal.output < 0:
+        return 0, *(ends if scoring.link in ("identity", "none") else preimage(scoring.linked, *ends, _HUGE))
+    if scoring.link == "softmax":
+        raise CounterleafError(
+            "the probabilities of this ensemble are a softmax of several sums, whose range is not supported; "
+            "name the class itself"
+        )
+    if scoring.link == "share" and (goal.output or scoring.kind == "largest"):
+        return goal.output if scoring.kind == "largest" else 0, *ends
+
+    def probability(scores: Array) -> Array:
+        return np.asarray(scoring.probabilities(scores[:, None])[:, goal.output])
+
+    if goal.output:
+        return 0, *preimage(probability, *ends, _HUGE)
+    return 0, *preimage(lambda scores: -probability(scores), -goal.high, -goal.low, _HUGE)  # it falls as the score rises

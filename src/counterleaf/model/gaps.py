@@ -1,23 +1,24 @@
-"""Missing numbers that a model routes by itself: where they go, and a tree in which being missing is a variable of its own.
+"""Missing numbers that a model routes by itself: where they go, and a model in which being missing is a variable of its own.
 
 A number x that may be missing gets a second variable m, which is 1 where x is missing. A path through the new tree splits on m
-before it first tests x. Where x is missing, its tests are resolved; all other splits stay as they are.
+before it first tests x. Where x is missing, its tests are resolved; all other splits stay as they are. In an ensemble, a node
+that tests m precedes each one that tests x, and shares a child with it, so that the number of nodes at most doubles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, MissingNumbersError
-from counterleaf.model.cuts import cuts
-from counterleaf.model.ensembles.adaptation.agreement import agrees
-from counterleaf.model.ensembles.adaptation.gaps import count_in_leaves, expand_ensemble, points_with_gaps
-from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.ensembles.ensemble import Ensemble, heap
 from counterleaf.model.outputs import Outputs
+from counterleaf.model.readers.shared.leaf_probes import leaf_boxes
+from counterleaf.model.readers.shared.probing import agrees, codes_at_cuts
 from counterleaf.model.readers.table import gap_routes
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
@@ -28,32 +29,22 @@ from counterleaf.types import Array
 
 Adapter = Any  # a ModelAdapter
 
-_MOST_NODES = 1_000_000
-_MOST_CHECKED = 20_000  # leaves
+_MOST_NODES = 1_000_000  # of a tree
+_MOST_OF_TREES = 50_000_000  # nodes of an ensemble
+_MOST_CHECKED = 20_000  # leaves of a tree
+_POINTS = 200  # rows sent through an ensemble
 _NUMBERS = 1 << 22  # variables of the rows that are routed at once
 _WEIGHT = 2.0**100  # of a split that splits whether a number is missing: no margin reaches it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routes:
-    """Where the splits of a tree send rows with a missing number.
+    """Where the splits of a tree send rows with a missing number."""
 
-    Parameters
-    ----------
-    feature : (N,) array of int
-        The position of the feature that a split tests; -1 for a leaf and for a split without a route for missing numbers.
-    right : (N,) array of bool
-        Whether a row without that number goes right.
-    typical : (F,) array
-        The number of each feature from which a missing one is filled in, such as the median; NaN if it is not known.
-    refused : dict, optional
-        The features without a route, by position, and the reason.
-    """
-
-    feature: Array
-    right: Array
-    typical: Array
-    refused: Mapping[int, str] = field(default_factory=dict)
+    feature: Array  # (N,) array of int: the feature that a split tests; -1 for a leaf and for a split without a route
+    right: Array  # (N,) array of bool: whether a row without that number goes right
+    typical: Array  # (F,) array: the number from which a missing one is filled in, such as the median; NaN if it is not known
+    refused: Mapping[int, str] = field(default_factory=dict)  # the features without a route, by position, and the reason
 
 
 def typical_numbers(schema: Schema, data: Any) -> Array:
@@ -82,117 +73,89 @@ def with_gaps(schema: Schema, missing: Iterable[str], routes: Routes) -> Schema:
         feature = schema.features[d]
         assert isinstance(feature, Numeric)
         low, high = (float(ends[schema.starts[d]]) for ends in schema.bounds())
-        gaps[name] = _within(feature, float(routes.typical[d]), low, high)
+        typical = float(np.nan_to_num(routes.typical[d]))  # 0 if it is not known
+        gaps[name] = feature.nearest(min(max(typical, low), high), low, high)
     return replace(schema, gaps=gaps)
 
 
-def _within(feature: Numeric, value: float, low: float, high: float) -> float:
-    """Return the number of the feature within these bounds that is nearest to ``value``, or to 0 if that is NaN."""
-    return feature.nearest(min(max(0.0 if np.isnan(value) else value, low), high), low, high)
-
-
 def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
-    """Return the adapter of a model for rows with missing numbers; answers may keep these missing or fill them in.
-
-    Parameters
-    ----------
-    adapter : ModelAdapter
-        The adapter for rows without gaps.
-    missing : iterable of str
-        The features that are missing.
-
-    Returns
-    -------
-    ModelAdapter
-        A new adapter, whose tree has another variable for each gap.
-
-    Raises
-    ------
-    CounterleafError
-        If the model has no route for missing numbers, or does not follow it.
-    """
+    """Return the adapter of a model for rows with missing numbers; answers may keep these missing or fill them in."""
     if adapter.routes is None:
         raise CounterleafError("the model has no route for missing numbers; fill them in first")
     schema = with_gaps(adapter.schema, missing, adapter.routes)
     tree, origin = expand_model(adapter.tree, adapter.schema, schema, adapter.routes)
     model = tree if adapter.model is adapter.tree else adapter.model
     made = replace(adapter, model=model, schema=schema, tree=tree, routes=None, origin=origin)
-    points = points_with_gaps(tree, schema) if isinstance(tree, Ensemble) else points_in_leaves(tree, schema)
+    points = _points(tree, schema)
     if model is not tree and len(points):
         rows = made_up_rows(schema, points) if adapter.takes_rows else []
-        check_labels(tree, points, made.predictions(points, rows), adapter.rescale)
+        labels = made.predictions(points, rows)
+        if isinstance(tree, Ensemble):
+            same = agrees(tree, points, labels, None if adapter.rescale is None else adapter.rescale.outward)
+        else:
+            expected = tree.predict(points)
+            same = bool(np.all(np.isclose(labels, expected, rtol=1e-6) if tree.is_regression else labels == expected))
+        if not same:
+            raise CounterleafError("the model does not route missing numbers as its tree says; fill them in first")
     return made
 
 
 def expand_model(
     tree: Tree | Ensemble, schema: Schema, wider: Schema, routes: Routes
 ) -> tuple[Tree, Array] | tuple[Ensemble, Array]:
-    """Return a tree or an ensemble over the variables of a schema with gaps, and the node of the old one behind each node.
-
-    Parameters
-    ----------
-    tree : Tree or Ensemble
-        The model over the variables of ``schema``.
-    schema, wider : Schema
-        The same features without and with gaps.
-    routes : Routes
-        Where missing numbers go, one entry per node of ``tree.splits``.
-
-    Returns
-    -------
-    tuple of Tree or Ensemble and (N,) array
-        The new one, and for each of its nodes the old one. For a split on whether a number is missing, it is the split that
-        tests the number.
-
-    Raises
-    ------
-    CounterleafError
-        If a split or a leaf has no route for a missing number, or there are too many nodes.
-    """
+    """Return a tree or an ensemble over the variables of a schema with gaps, and the node of the old one behind each node."""
+    gaps = sorted(wider.index(name) for name in wider.gaps)
+    _check_routes(tree, schema, gaps, routes)
+    moved = np.delete(np.arange(wider.width), wider.starts[gaps] + 1)  # the variables without the new ones
     if isinstance(tree, Ensemble):
-        return expand_ensemble(tree, schema, wider, routes)
-    return expand(tree, schema, wider, routes)
+        return _expanded_ensemble(tree, wider, gaps, moved, routes)
+    return _expanded_tree(tree, wider, set(gaps), moved, routes)
+
+
+def _check_routes(model: Tree | Ensemble, schema: Schema, gaps: list[int], routes: Routes) -> None:
+    """Check that no split and no leaf computes with a number that may be missing, except where there is a route for it."""
+    of_variable = np.repeat(np.arange(len(schema)), np.diff(schema.starts))
+    weights, outputs = model.splits.weights, model.outputs
+    used = of_variable[weights.indices]
+    lost = np.isin(used, gaps) & (routes.feature[weights.rows] != used)
+    computed = of_variable[[] if outputs is None or outputs.slope is None else outputs.slope.indices]
+    for d in [*used[lost].tolist(), *computed[np.isin(computed, gaps)].tolist()]:
+        why = "the model computes a sum with it" if model.is_one_tree else "the model has no route for that"
+        raise CounterleafError(f"feature {schema.names[d]!r} of the row is missing, and {why}; fill it in first")
 
 
 def count_rows(adapter: Adapter, codes: Array) -> Array:
-    """Return the number of rows that reach each leaf of a model's tree; rows that the model cannot read do not count.
-
-    Parameters
-    ----------
-    adapter : ModelAdapter
-        The adapter for rows without gaps.
-    codes : (n, F) array
-        The rows as one number per cell, NaN where a value is missing.
-
-    Returns
-    -------
-    (N,) array of int
-        One number per node; 0 at splits.
-    """
+    """Return the number of rows that reach each leaf of a model's tree; rows that the model cannot read do not count."""
     schema, tree, routes = adapter.schema, adapter.tree, adapter.routes
-    ensemble = isinstance(tree, Ensemble)
     by_missing = [len(f.values) if not isinstance(f, Numeric) and f.missing else np.nan for f in schema]
     fills = [schema.fills.get(name, code) for name, code in zip(schema.names, by_missing, strict=True)]
     counts = np.zeros(len(tree.left), np.int64)
     largest = np.finfo(tree.dtype).max
-    for start in range(0, len(codes), size := max(1, _NUMBERS // schema.width)):
+    for start in range(0, len(codes), size := max(1, _NUMBERS // max(schema.width, tree.n_trees))):
         part = codes[start : start + size]
         part = np.where(np.isnan(part), fills, part)
         part = part[(np.isnan(part) | (np.abs(part) <= largest)).all(axis=1)]
-        if ensemble:
-            counts += count_in_leaves(tree, schema, routes, part)
-            continue
         gappy = np.isnan(part).any(axis=1)
         whole = part[~gappy]
-        counts += np.bincount(tree.apply(whole if schema.numeric else schema.spread(whole)), minlength=tree.n_nodes)
+        found = [tree.apply(whole if schema.numeric else schema.spread(whole)).ravel()]
         if routes is not None and gappy.any():
-            leaves = _routed(tree, schema, routes, part[gappy])
-            counts += np.bincount(leaves[leaves >= 0], minlength=tree.n_nodes)
+            found.append((_routed if tree.is_one_tree else _routed_trees)(tree, schema, routes, part[gappy]))
+        counts += np.bincount(np.concatenate(found), minlength=len(counts))
     return counts
 
 
+def _routed_trees(ensemble: Ensemble, schema: Schema, routes: Routes, codes: Array) -> Array:
+    """Return the leaves that some rows with missing numbers reach, without the rows that have no route."""
+    refused = np.isin(np.arange(len(schema)), list(routes.refused)) | schema._finite
+    codes = codes[~np.isnan(codes[:, refused]).any(axis=1)]
+    gaps: dict[str, float | None] = {schema.names[d]: 0.0 for d in np.flatnonzero(np.isnan(codes).any(axis=0)).tolist()}
+    wider = replace(schema, gaps=gaps)
+    expanded, origin = expand_model(ensemble, schema, wider, routes)
+    return np.asarray(origin[expanded.apply(wider.spread(codes))].ravel())
+
+
 def _routed(tree: Tree, schema: Schema, routes: Routes, codes: Array) -> Array:
-    """Return the leaf of each of some rows with missing numbers; -1 for a row that misses one that a split sums."""
+    """Return the leaves that some rows with missing numbers reach, without the rows that miss one that a split sums."""
     missing = np.isnan(codes)
     filled = np.where(missing, 0.0, codes)
     rows = filled if schema.numeric else schema.spread(filled)
@@ -212,17 +175,13 @@ def _routed(tree: Tree, schema: Schema, routes: Routes, codes: Array) -> Array:
             right[lacks] = routes.right[node]
             known = ~lacks | (routes.feature[node] >= 0)
             ahead += [(int(tree.right[node]), here[known & right]), (int(tree.left[node]), here[known & ~right])]
-    return out
+    return out[out >= 0]
 
 
-def expand(tree: Tree, schema: Schema, wider: Schema, routes: Routes) -> tuple[Tree, Array]:
-    """Return the tree with gaps, and the node of the old one behind each node, see ``expand_model``."""
-    gaps = {wider.index(name) for name in wider.gaps}
-    _check_routes(tree, schema, gaps, routes)
+def _expanded_tree(tree: Tree, wider: Schema, gaps: set[int], moved: Array, routes: Routes) -> tuple[Tree, Array]:
     nodes = list(_walk(tree, gaps, routes))
     origin, gap, left, right = (np.array(part) for part in zip(*nodes, strict=True))
     splits = np.flatnonzero(gap >= 0)
-    moved = np.delete(np.arange(wider.width), [wider.starts[d] + 1 for d in sorted(gaps)])  # variables without the new ones
     copied = tree.weights[origin]
     kept = gap[copied.rows] < 0
     rows = np.concatenate([copied.rows[kept], splits])
@@ -277,30 +236,8 @@ def _outputs(outputs: Outputs, origin: Array, moved: Array, width: int) -> Outpu
     return Outputs(outputs.kind, outputs.intercept[origin], slope)
 
 
-def _check_routes(tree: Tree, schema: Schema, gaps: set[int], routes: Routes) -> None:
-    """Check that no split and no leaf computes with a number that may be missing, except where there is a route for it."""
-    of_variable = np.repeat(np.arange(len(schema)), np.diff(schema.starts))
-    used = of_variable[tree.weights.indices]
-    lost = np.isin(used, list(gaps)) & (routes.feature[tree.weights.rows] != used)
-    slope = None if tree.outputs is None else tree.outputs.slope
-    computed = [] if slope is None else [d for d in of_variable[slope.indices].tolist() if d in gaps]
-    for d in [*used[lost].tolist(), *computed]:
-        raise CounterleafError(
-            f"feature {schema.names[d]!r} of the row is missing, and the model computes a sum with it; fill it in first"
-        )
-
-
-class _Node(NamedTuple):
-    """A node of the new tree: the old one, the feature whose gaps it separates (-1 if none), and its children."""
-
-    origin: int
-    gap: int
-    left: int
-    right: int
-
-
-def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[_Node]:
-    """Yield the nodes of the new tree in order."""
+def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the nodes of the new tree in order: the old one, the feature whose gaps it separates (-1 if none), its children."""
     missing: dict[int, bool]
     level: list[tuple[int, dict[int, bool]]] = [(0, {})]  # nodes, and which numbers are known to be missing or not
     made = 1
@@ -312,14 +249,14 @@ def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[_Node]:
                 node = int((tree.right if routes.right[node] else tree.left)[node])
                 d = int(routes.feature[node])
             if tree.left[node] < 0:
-                yield _Node(node, -1, -1, -1)
+                yield node, -1, -1, -1
                 continue
             open_gap = d in gaps and d not in missing
             if open_gap:
                 below += [(node, {**missing, d: False}), (node, {**missing, d: True})]
             else:
                 below += [(int(tree.left[node]), missing), (int(tree.right[node]), missing)]
-            yield _Node(node, d if open_gap else -1, made, made + 1)
+            yield node, d if open_gap else -1, made, made + 1
             made += 2
             if made > _MOST_NODES:
                 raise CounterleafError(
@@ -328,30 +265,74 @@ def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[_Node]:
         level = below
 
 
-def points_in_leaves(tree: Tree, schema: Schema) -> Array:
-    """Return a row in each of the leaves that can be reached, as variables; none if a split is oblique or a leaf linear."""
-    variable, swapped, low_side, high_side = cuts(tree)
-    if (variable[tree.left >= 0] < 0).any() or (tree.outputs is not None and tree.outputs.slope is not None):
-        return np.empty((0, schema.width))
-    usual, lower, upper = np.zeros(schema.width), np.full(schema.width, -np.inf), np.full(schema.width, np.inf)
-    for name, (least, most) in schema.domains.items():
-        lower[schema.starts[schema.index(name)]], upper[schema.starts[schema.index(name)]] = least, most
+def _expanded_ensemble(
+    ensemble: Ensemble, wider: Schema, gaps: list[int], moved: Array, routes: Routes
+) -> tuple[Ensemble, Array]:
+    size = ensemble.splits.n_nodes // 2
+    place = np.full(len(wider) + 1, -1)
+    place[gaps] = size + np.arange(len(gaps))  # the new splits
+    inner = ensemble.left >= 0
+    split = np.where(inner, ensemble.split, 0)
+    marker = np.where(inner, place[routes.feature[split]], -1)  # the split that precedes a node
+    tested = marker >= 0
+    begin = np.arange(len(inner)) + np.append(0, np.cumsum(tested))[:-1]
+    total = len(inner) + int(tested.sum())
+    if total > _MOST_OF_TREES:
+        raise CounterleafError(
+            f"the ensemble would need more than {_MOST_OF_TREES:,} nodes for the missing numbers; fill them in first"
+        )
+    left, right, new_split = (np.full(total, -1) for _ in range(3))
+    value = np.zeros((total, ensemble.value.shape[1]))
+    at = begin + tested  # the place of each old node
+    left[at[inner]], right[at[inner]] = begin[ensemble.left[inner]], begin[ensemble.right[inner]]
+    new_split[at[inner]], value[at] = split[inner], ensemble.value
+    side = np.where(routes.right[split], ensemble.right, ensemble.left)
+    left[begin[tested]], right[begin[tested]] = at[tested], begin[side[tested]]
+    new_split[begin[tested]] = marker[tested]
+    old = ensemble.splits
+    rows = np.append(old.weights.rows, size + np.arange(len(gaps)))
+    columns = np.append(moved[old.weights.indices], wider.starts[gaps] + 1)
+    data = np.append(old.weights.data, np.full(len(gaps), _WEIGHT))
+    bias = np.append(old.bias[:size], np.full(len(gaps), -0.5 * _WEIGHT))
+    weights = CSR.from_entries(rows, columns, data, (2 * len(bias) + 1, wider.width))
+    made = replace(
+        ensemble,
+        splits=heap(weights, bias, old.closed, old.dtype),
+        roots=begin[ensemble.roots],
+        left=left,
+        right=right,
+        split=new_split,
+        value=value,
+        gap_right=None,
+        gap_column=None,
+    )
+    return made, np.repeat(np.arange(len(inner)), 1 + tested)
+
+
+def _points(model: Any, schema: Schema) -> Array:
+    """Return made-up rows, as variables of a schema with gaps.
+
+    They are next to the cuts of an ensemble, and some lack numbers. There is one in each of the leaves of a tree that can be
+    reached; none if a split is oblique or a leaf linear.
+    """
+    domains = [schema.domains.get(name, (-np.inf, np.inf)) for name in schema.names]
+    if not model.is_one_tree:
+        codes = codes_at_cuts(model, schema.features, schema.starts[:-1].tolist(), _POINTS)
+        numeric = [isinstance(feature, Numeric) for feature in schema]
+        codes[:, numeric] = np.clip(codes, *np.transpose(domains))[:, numeric]
+        may_lack = [feature.name in schema.gaps for feature in schema]
+        codes[np.random.default_rng(2).random(codes.shape) < np.where(may_lack, 0.5, 0.0)] = np.nan
+        return schema.spread(codes)
+    lower, upper = np.full(schema.width, -np.inf), np.full(schema.width, np.inf)
+    lower[schema.starts[:-1]], upper[schema.starts[:-1]] = np.transpose(domains)
     found: list[Array] = []
-    stack = [(0, lower, upper)]
-    while stack and len(found) < _MOST_CHECKED:
-        node, lower, upper = stack.pop()
-        if tree.left[node] < 0:
-            found.append(np.clip(usual, lower, upper))
-            continue
-        v = int(variable[node])
-        low, high = (tree.right, tree.left) if swapped[node] else (tree.left, tree.right)
-        for child, side, ends in ((low[node], upper, low_side), (high[node], lower, high_side)):
-            narrowed = side.copy()
-            narrowed[v] = (min if side is upper else max)(side[v], ends[node])
-            ways = (lower, narrowed) if side is upper else (narrowed, upper)
-            if ways[0][v] <= ways[1][v] and ways[0][v] < np.inf and ways[1][v] > -np.inf:
-                stack.append((int(child), *ways))
-    points = np.array(found)
+    for _, box in islice(leaf_boxes(model), _MOST_CHECKED) if model.is_axis_aligned() else ():
+        low, high = lower.copy(), upper.copy()
+        for v, (least, most) in box.items():
+            low[v], high[v] = max(low[v], least), min(high[v], most)
+        if (low <= high).all():
+            found.append(np.clip(np.zeros(schema.width), low, high))
+    points = np.array(found).reshape(-1, schema.width)
     for d, _ in schema._gaps:
         points[:, schema.starts[d] + 1] = points[:, schema.starts[d] + 1] > 0.5
     return points
@@ -368,17 +349,6 @@ def made_up_rows(schema: Schema, points: Array) -> list[dict[str, Any]]:
         }
         for codes in schema.gather(points)
     ]
-
-
-def check_labels(tree: Tree | Ensemble, points: Array, labels: Array, rescale: Any = None) -> None:
-    """Check that the model predicts what the tree says for rows with missing numbers."""
-    if isinstance(tree, Ensemble):
-        same = agrees(tree, points, labels, None if rescale is None else rescale.outward)
-    else:
-        expected = tree.predict(points)
-        same = bool(np.all(np.isclose(labels, expected, rtol=1e-6) if tree.is_regression else labels == expected))
-    if not same:
-        raise CounterleafError("the model does not route missing numbers as its tree says; fill them in first")
 
 
 def read_routes(model: Any, tree: Tree | Ensemble) -> tuple[Array, Array] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,8 +12,8 @@ import numpy.typing as npt
 
 from counterleaf._core import Router
 from counterleaf.errors import CounterleafError, brief, real_array
+from counterleaf.model.model_json import integers, numbers, opened, tree_arguments, tree_content
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.tree_json import integers, numbers, tree_in, tree_out
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
@@ -111,17 +112,10 @@ class Tree:
         left, right = np.where(inner, left, -1), np.where(inner, right, -1)  # compiled code stores them in fewer bits
         value = np.where(inner, -1, value)
         outputs = None if self.outputs is None else self.outputs.fitted(inner, weights.shape[1], len(classes))
-        for array in (left, right, bias, value, classes):
+        arrays = {"left": left, "right": right, "bias": bias, "value": value, "classes": classes}
+        for array in arrays.values():
             array.setflags(write=False)
-        for name, checked in (
-            ("left", left),
-            ("right", right),
-            ("weights", weights),
-            ("bias", bias),
-            ("value", value),
-            ("classes", classes),
-            ("outputs", outputs),
-        ):
+        for name, checked in {**arrays, "weights": weights, "outputs": outputs}.items():
             object.__setattr__(self, name, checked)
 
     is_one_tree: ClassVar[bool] = True  # answers are leaves of one tree
@@ -318,7 +312,7 @@ class Tree:
         str
             The JSON text.
         """
-        return tree_out(self)
+        return json.dumps(tree_content(self))
 
     @classmethod
     def from_json(cls, text: str) -> Tree:
@@ -339,7 +333,7 @@ class Tree:
         CounterleafError
             If the text is anything else.
         """
-        return cls(**tree_in(text))
+        return cls(**tree_arguments(opened(text, "tree")))
 
 
 def _check_finite(name: str, array: Array) -> None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import first_number
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.scikit.linear import is_log_link
-from counterleaf.model.readers.shared.leaf_probes import at_leaves, quiet, random_rows
+from counterleaf.model.readers.shared.leaf_probes import at_leaves, quiet, random_rows, with_classes, with_values
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
@@ -158,13 +159,9 @@ def _one_split(bare: Any) -> bool:
     return hasattr(bare, "coef_") and len(getattr(bare, "classes_", ())) == 2 and not hasattr(bare, "tree_")
 
 
-def _is_axis_aligned(tree: Tree) -> bool:
-    return bool((np.diff(tree.weights.indptr) <= 1).all())
-
-
 def _evaluate(core: Any, tree: Tree, method: str) -> tuple[Array, Array]:
     """Return leaves, and what a method of the core returns for a row in each of them."""
-    if _is_axis_aligned(tree):
+    if tree.is_axis_aligned():
         return at_leaves(tree, getattr(core, method))
     stub = exchanged(core, _leaf_model(tree))
     leaves = tree.leaves
@@ -182,15 +179,7 @@ def _leaf_model(tree: Tree) -> Any:
 
     if not tree.is_regression:
         return stand_in(tree.classes, lambda X: tree.classes[tree.value[leaf(X)]], lambda X: held[leaf(X)])
-    from sklearn.base import BaseEstimator, RegressorMixin
-
-    class LeafRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-        n_features_in_ = 1
-
-        def predict(self, X: Any) -> Array:
-            return np.asarray(held[leaf(np.asarray(X)), 0])
-
-    return LeafRegressor()
+    return ColumnModel(held[:, 0])
 
 
 def stand_in(
@@ -221,13 +210,10 @@ def stand_in(
 
 def _with_values(core: Any, tree: Tree, kind: str) -> Tree:
     """Return a regression tree with the values that the core gives its leaves."""
-    assert tree.outputs is not None
     leaves, values = _evaluate(core, tree, "predict")
-    held = tree.outputs.intercept.copy()
-    held[leaves, 0] = np.ravel(values)
-    if not np.isfinite(held).all():
+    if not np.isfinite(values).all():
         raise CounterleafError(f"this {kind} predicts NaN or infinity at a leaf; expected finite numbers")
-    return _checked(core, replace(tree, outputs=Outputs("value", held)), kind)
+    return _checked(core, with_values(tree, leaves, np.ravel(values)), kind)
 
 
 def _with_classes(core: Any, tree: Tree, kind: str) -> Tree:
@@ -235,13 +221,8 @@ def _with_classes(core: Any, tree: Tree, kind: str) -> Tree:
     if tree.outputs is None:
         raise CounterleafError(f"cannot read this {kind}: the leaves of the tree inside have no probabilities")
     leaves, labels = _evaluate(core, tree, "predict")
-    value, classes = tree.value.copy(), _classes(core, tree)
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    value[leaves] = [place[label] for label in np.asarray(labels).tolist()]
-    held = tree.outputs.intercept.copy()
-    leaves, held[leaves] = _evaluate(core, tree, "predict_proba")
-    outputs = Outputs("probability", np.clip(held, 0.0, 1.0))
-    return _checked(core, replace(tree, value=value, classes=classes, outputs=outputs), kind)
+    shares = _evaluate(core, tree, "predict_proba")[1]
+    return _checked(core, with_classes(tree, leaves, labels, shares, _classes(core, tree)), kind)
 
 
 def _classes(core: Any, tree: Tree) -> Array:
@@ -281,7 +262,7 @@ def _scored(bare: Any, kind: str) -> Any:
 def _with_split(core: Any, bare: Any, tree: Tree, kind: str) -> Tree:
     """Return a linear model of two classes with the split where the core changes its class."""
     curve = exchanged(core, _scored(bare, kind))
-    _check_one_change(curve, kind)
+    check_one_change(_ask(curve, "predict", _grid()), kind)
     classes = _classes(core, tree)
     labels = classes.tolist()
     low, high = (labels.index(label) for label in _ask(curve, "predict", np.array([-_FAR, _FAR])).tolist())
@@ -322,8 +303,8 @@ def _grid() -> Array:
     return np.concatenate([-side[::-1], [0.0], side])
 
 
-def _check_one_change(curve: Any, kind: str) -> None:
-    labels = _ask(curve, "predict", _grid())
+def check_one_change(labels: Array, kind: str) -> None:
+    """Refuse a wrapper that changes its class several times along growing scores, given its labels."""
     if (labels[1:] != labels[:-1]).sum() > 1:
         raise CounterleafError(f"this {kind} changes its class more than once along the score; expected one threshold")
 
@@ -341,7 +322,7 @@ def _log_odds(curve: Any, tree: Tree) -> Outputs | None:
     ends = scores[inner[[0, -1]]]
     slope = float((odds[-1] - odds[0]) / (ends[1] - ends[0]))
     constant = float(odds[0] - slope * ends[0])
-    if tree.outputs is not None and np.array_equal(p, _ask(_bare_curve(curve), "predict_proba", scores)[:, 1]):
+    if tree.outputs is not None and np.array_equal(p, _ask(innermost(curve), "predict_proba", scores)[:, 1]):
         return tree.outputs  # the probabilities of the model inside
     if not np.allclose(odds, slope * scores[inner] + constant, rtol=1e-9, atol=1e-9):
         return None
@@ -350,22 +331,11 @@ def _log_odds(curve: Any, tree: Tree) -> Outputs | None:
     return Outputs("logistic", [0.0, slope * b + constant, slope * b + constant], rows)
 
 
-def _bare_curve(curve: Any) -> Any:
-    inside = unwrap(curve)
-    return curve if inside is None else _bare_curve(inside)
-
-
 @dataclass(frozen=True, eq=False)
 class Rescale:
-    """A monotone map from the linear outputs of a tree to the values that the model predicts.
+    """A monotone map from the linear outputs of a tree to the values that the model predicts."""
 
-    Parameters
-    ----------
-    model : object
-        The model over one column, whose output is the number in that column.
-    """
-
-    model: Any
+    model: Any  # the model over one column, whose output is the number in that column
 
     def outward(self, values: Array) -> Array:
         """Return the model's values for some outputs of the tree."""
@@ -426,18 +396,24 @@ class Rescale:
 
 
 class ColumnModel:
-    """A regressor whose prediction is the number in its only column."""
+    """A regressor whose prediction is the number in its only column, or the value at that place."""
+
+    def __init__(self, values: Array | None = None) -> None:
+        self._values = values
 
     def predict(self, X: Any) -> Array:
-        return np.asarray(X, float)[:, 0]
+        found = np.asarray(X, float)[:, 0]
+        return found if self._values is None else np.asarray(self._values[found.astype(int)])
 
 
-def rescale_of(core: Any, tree: Tree) -> Rescale | None:
-    """Return the map from the linear outputs of a core's tree to its values; None if the values are the outputs."""
+def rescale_of(core: Any, model: Tree | Ensemble) -> Rescale | None:
+    """Return the map from the values of an ensemble, or the linear outputs of a tree, to a core's; None if the same."""
+    if not model.is_regression:
+        return None
     bare = innermost(core)
     log_link = is_log_link(bare)
-    linear = tree.is_regression and tree.outputs is not None and tree.outputs.slope is not None
-    if not tree.is_regression or not (linear or log_link) or (core is bare and not log_link):
+    computes = not model.is_one_tree or (model.outputs is not None and model.outputs.slope is not None)
+    if not (computes or log_link) or (core is bare and not log_link):
         return None
     found = Rescale(exchanged(core, _scored(bare, type(core).__name__) if log_link else ColumnModel()))
     found.check(type(core).__name__)

@@ -11,8 +11,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, number, single, some, values_of
-from counterleaf.model.decision import Decision, Goal, Range
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Decision, Goal, Range, ScoreDecision
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit

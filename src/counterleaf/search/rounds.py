@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from counterleaf import _core
 from counterleaf.core.stopping import current, has_ended
-from counterleaf.model.decision import Decision
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Decision, ScoreDecision
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound, Round, avoided_by, round_status
 from counterleaf.question.constraints.cases import cases

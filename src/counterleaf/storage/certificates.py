@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.tangents import Cut
+from counterleaf.model.decision import Cut
 from counterleaf.packed_arrays import Unpacker
 from counterleaf.proof.certificate import Findings, Status
 from counterleaf.proof.walk import Fork, Part, Parting

@@ -13,10 +13,9 @@ import numpy as np
 from counterleaf.errors import CounterleafError, brief, flat, some
 from counterleaf.model import gaps
 from counterleaf.model.adapter import ModelAdapter, adapt
-from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.ensembles.ensemble_json import content_of
+from counterleaf.model.ensembles.ensemble import Ensemble, content_of, model_in
 from counterleaf.model.gaps import Routes
-from counterleaf.model.readers.xgboost_json import is_xgboost, read_xgboost
+from counterleaf.model.readers.xgboost_trees import is_xgboost, read_xgboost
 from counterleaf.model.tree import Tree
 from counterleaf.packed_arrays import Unpacker, dumps, pack, plain
 from counterleaf.storage.ensembles.splits import check_splits
@@ -104,11 +103,10 @@ def _content(adapter: ModelAdapter, spreads: Spreads | None, counts: Array | Non
         raise CounterleafError("an explainer of a transformed target has no JSON; explain the model without its transform")
     tree: Any = adapter.tree
     packed, routes = not tree.is_one_tree, adapter.routes
-    model = {"ensemble": content_of(tree)} if packed else {"tree": json.loads(tree.to_json())}
     return {
         "format": _FORMAT,
         "version": 2 if packed else 1,
-        **model,
+        **content_of(tree),
         "schema": schema_out(adapter.schema),
         **types_out(adapter.types),
         "spreads": spreads_out(spreads),
@@ -120,9 +118,9 @@ def _content(adapter: ModelAdapter, spreads: Spreads | None, counts: Array | Non
 
 def _read(content: dict[str, Any], unpacker: Unpacker) -> tuple[ModelAdapter, Spreads | None, Array | None]:
     name = _VERSIONS[content["version"]]
-    model, (features, spread, guard) = content[name], (content[part] for part in _PARTS)
+    model, (features, spread, guard) = {name: content[name]}, (content[part] for part in _PARTS)
     schema = schema_in(features)
-    tree: Any = Tree.from_json(json.dumps(model)) if name == "tree" else Ensemble.from_content(model, unpacker)
+    tree: Any = model_in(model, unpacker)
     if tree.n_features != schema.width:
         raise CounterleafError(
             f"the explainer's {name} has {tree.n_features} columns and its features make {schema.width} variables; "

@@ -19,8 +19,7 @@ import numpy as np
 
 from counterleaf.answer.explanation import Explanation, describe
 from counterleaf.errors import CounterleafError, brief, flat
-from counterleaf.model.decision import Range
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Range, ScoreDecision
 from counterleaf.packed_arrays import Unpacker, dumps
 from counterleaf.packed_arrays import plain as comparable
 from counterleaf.proof.certificate import Certificate

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.ensembles.ensemble_json import content_of
-from counterleaf.model.tree import Tree
+from counterleaf.model.ensembles.ensemble import content_of, model_in
 from counterleaf.packed_arrays import Unpacker, pack
 from counterleaf.question.posing import Basis
 from counterleaf.storage.ensembles.splits import check_splits
@@ -37,10 +34,9 @@ def ground_of(explainer: Any, row: Any, support: int | None) -> Ground:
 def ground_out(ground: Ground) -> dict[str, Any]:
     """Write a model; the leaves that ``support=`` leaves out are part of it."""
     model, closed = ground.model, sorted(ground.closed)
-    packed = isinstance(model, Ensemble)
-    shut = {"closed": pack(np.array(closed, np.int64)) if packed else closed} if closed else {}
+    shut = {"closed": closed if model.is_one_tree else pack(np.array(closed, np.int64))} if closed else {}
     return {
-        **({"ensemble": content_of(model)} if isinstance(model, Ensemble) else {"tree": json.loads(model.to_json())}),
+        **content_of(model),
         "schema": schema_out(ground.schema),
         "spreads": spreads_out(ground.basis.spreads),
         "guard": ground.basis.guard,
@@ -51,28 +47,24 @@ def ground_out(ground: Ground) -> dict[str, Any]:
 def ground_in(content: dict[str, Any], unpacker: Unpacker) -> Ground:
     """Read a model that ``ground_out`` wrote."""
     schema = schema_in(content["schema"])
-    model: Tree | Ensemble
-    if "ensemble" in content:
-        model = Ensemble.from_content(content["ensemble"], unpacker)
-    else:
-        model = Tree.from_json(json.dumps(content["tree"]))
+    model = model_in(content, unpacker)
     if schema.width != model.n_features:
-        kind = "an ensemble" if isinstance(model, Ensemble) else "a tree"
+        kind = "a tree" if model.is_one_tree else "an ensemble"
         raise CounterleafError(
             f"{_WHAT} has {schema.width} columns for {kind} of {model.n_features}; write it again with to_json"
         )
-    if isinstance(model, Ensemble):
+    if not model.is_one_tree:
         check_splits(model, schema, _WHAT)
     basis = Basis(spreads_in(content["spreads"], len(schema), "the answer"), guard_in(content["guard"], "the answer"))
     return Ground(model, schema, basis, _closed(content, model, unpacker))
 
 
-def _closed(content: dict[str, Any], model: Tree | Ensemble, unpacker: Unpacker) -> frozenset[int]:
+def _closed(content: dict[str, Any], model: Any, unpacker: Unpacker) -> frozenset[int]:
     """The leaves that do not count, checked to be leaves."""
     if "closed" not in content:
         return frozenset()
     shut = content["closed"]
-    nodes = unpacker.whole("closed", shut, None).tolist() if isinstance(model, Ensemble) else list(shut)
+    nodes = list(shut) if model.is_one_tree else unpacker.whole("closed", shut, None).tolist()
     leaves = set(np.flatnonzero(model.left < 0).tolist())
     if not all(type(node) is int and node in leaves for node in nodes):
         raise CounterleafError(f"{_WHAT} leaves out leaves that its model lacks; write it again with to_json")

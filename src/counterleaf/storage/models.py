@@ -13,7 +13,7 @@ from counterleaf.errors import CounterleafError, flat, not_installed, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.readers.table import categories_of
-from counterleaf.model.readers.xgboost_json import is_xgboost
+from counterleaf.model.readers.xgboost_trees import is_xgboost
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import innermost
 from counterleaf.storage.files import contents, read_frame, what_is

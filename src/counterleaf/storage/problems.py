@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.decision import Cuts, Decision, decide
-from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.decision import Cuts, Decision, ScoreDecision, decide
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings
@@ -139,7 +138,7 @@ class Poser:
         self.prices = lower_cost(self.cost, schema, spreads)
         self.margin = read_margin(question.margin, schema, spreads)
         self.goal = read_goal(question.target, model, self._source_class())
-        self.cases = cases(question.rules, schema, source, isinstance(model, Ensemble))
+        self.cases = cases(question.rules, schema, source, not model.is_one_tree)
         self.has_rounds = question.apart > 0 and question.count != 1
         self._decisions: dict[Any, Decision] = {}
 
@@ -158,8 +157,6 @@ class Poser:
         model = self.ground.model
         if model.is_regression:
             return -1
-        if isinstance(model, Tree):
-            return int(model.class_at(model.leaf_of(self.source), self.source))
         return int(model.classes.tolist().index(model.predict(self.source[None]).tolist()[0]))
 
     def proof(self, claims: Claims) -> tuple[Certificate | Compound, AnyDecision]:
@@ -202,7 +199,7 @@ class Poser:
             raise MisfitError("its proof has more answers than its question")
         if not len(claim.findings.leaves):
             claim = replace(claim, findings=replace(claim.findings, points=np.empty((0, self.ground.schema.width))))
-        if isinstance(self.ground.model, Ensemble):
+        if not self.ground.model.is_one_tree:
             return self._of_ensemble(claim, case, avoided)
         decision = self._decision(claim.cuts)
         tree, guards = decision.tree, Guard.of(self.ground.basis.guard, decision)
@@ -261,17 +258,14 @@ class Poser:
     @functools.cached_property
     def score_decision(self) -> ScoreDecision:
         """The ensemble and the goal."""
-        model = self.ground.model
-        assert isinstance(model, Ensemble)
+        model: Any = self.ground.model
         return ScoreDecision(model, self.goal, self.ground.closed)
 
     @functools.cached_property
     def forest(self) -> Any:
         """The ensemble as cells, cut again for a margin by feature; None for a tree."""
-        model = self.ground.model
-        if not isinstance(model, Ensemble):
-            return None
-        return cell_forest(model, self.variables, self.margin, self.ground.closed)
+        model: Any = self.ground.model
+        return None if model.is_one_tree else cell_forest(model, self.variables, self.margin, self.ground.closed)
 
 
 def _check_cuts(tree: Tree, cuts: Cuts) -> None:

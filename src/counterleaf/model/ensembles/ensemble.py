@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterleaf.errors import CounterleafError, real_array
-from counterleaf.model.ensembles.ensemble_json import arguments, ensemble_in, ensemble_out
 from counterleaf.model.ensembles.scoring import Scoring
+from counterleaf.model.model_json import ensemble_arguments, ensemble_content, opened, tree_arguments, tree_content
 from counterleaf.model.tree import Tree
-from counterleaf.packed_arrays import Unpacker
+from counterleaf.packed_arrays import Unpacker, dumps
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
@@ -26,50 +26,26 @@ _CELLS = 1 << 18  # rows times trees that are routed at once, so that the arrays
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Trees whose leaves add up to scores, from which the model makes a class or a number.
+    """Trees whose leaves add up to scores, from which the model makes a class or a number."""
 
-    Parameters
-    ----------
-    splits : Tree
-        The catalogue: split k is inner node k of this tree. The tree has the shape of a heap, which means nothing.
-    roots : (T,) array of int
-        The root of each tree.
-    left, right : (N,) array of int
-        The children of each node, which have larger numbers than the node; -1 marks a leaf. Nodes may share a child.
-    split : (N,) array of int
-        The position of a node's split in the catalogue; -1 at a leaf.
-    value : (N, W) array of float
-        What a leaf adds to W scores; 0 at inner nodes.
-    output : (T,) array of int
-        The first of the W scores to which each tree adds.
-    start : (K,) array of float
-        The scores without any tree.
-    scoring : Scoring
-        How the model adds, and what it makes of the scores.
-    classes : array
-        The labels; empty for regression.
-    gap_right : (S,) array of bool, optional
-        Whether a missing value goes right at each split; None if the model refuses missing values.
-    gap_column : (S,) array of int, optional
-        The column of which a missing value takes that way. A split that separates missing values from all numbers has no
-        weights in the catalogue, so its column is only here.
-    subsets : dict, optional
-        For splits on columns of category codes: the codes that go right, by split; all other codes go left. They exist only
-        over the columns of a model; over the variables of a schema, a split on a category is one on its 0/1 variables.
-    """
-
-    splits: Tree
-    roots: Array
+    splits: Tree  # the catalogue: split k is inner node k of this tree. The tree has the shape of a heap, which means nothing
+    roots: Array  # (T,) array of int: the root of each tree
+    # (N,) arrays of int: the children of each node, which have larger numbers than it, -1 at a leaf; nodes may share a child
     left: Array
     right: Array
-    split: Array
-    value: Array = field(repr=False)
-    output: Array
-    start: Array
-    scoring: Scoring
-    classes: Array
+    split: Array  # (N,) array of int: the position of a node's split in the catalogue; -1 at a leaf
+    value: Array = field(repr=False)  # (N, W) array of float: what a leaf adds to W scores; 0 at inner nodes
+    output: Array  # (T,) array of int: the first of the W scores to which each tree adds
+    start: Array  # (K,) array of float: the scores without any tree
+    scoring: Scoring  # how the model adds, and what it makes of the scores
+    classes: Array  # the labels; empty for regression
+    # (S,) array of bool: whether a missing value goes right at each split; None if the model refuses missing values
     gap_right: Array | None = field(default=None, repr=False)
+    # (S,) array of int: the column whose missing values take that way; the only place that tells the column of a split that
+    # separates missing values from all numbers, which has no weights in the catalogue
     gap_column: Array | None = field(default=None, repr=False)
+    # for splits on columns of category codes: the codes that go right, by split. They exist only over the columns of a model;
+    # over the variables of a schema, a split on a category is one on its 0/1 variables
     subsets: Mapping[int, Array] = field(default_factory=dict, repr=False)
 
     is_one_tree: ClassVar[bool] = False
@@ -150,41 +126,17 @@ class Ensemble:
         weights = CSR.from_entries(inner[picked.rows], picked.indices, picked.data, (n, self.n_features))
         return Tree(self.left, self.right, weights, bias, np.zeros(n, int), closed=self.splits.closed, dtype=self.dtype)
 
-    def goes_right(self, rows: Array) -> Array:
-        """Return for each row and each split of the catalogue whether the row goes right there.
-
-        Parameters
-        ----------
-        rows : (n, D) array
-            Rows of numbers, NaN where a value is missing.
-
-        Returns
-        -------
-        (n, S) array of bool
-            The sides.
-        """
-        return self._evaluated(rows, np.arange(self.splits.n_nodes // 2))
-
-    def _evaluated(self, rows: Array, which: Array) -> Array:
-        """Return the sides of all rows at some splits."""
-        tree, w = self.splits, self.splits.weights
-        x = rows.astype(np.float32).astype(np.float64) if tree.dtype == "float32" else rows
-        columns = np.ascontiguousarray(x.T)
-        score = np.zeros((len(which), len(rows)))
+    def _sums_go_right(self, x: Array, which: Array) -> Array:
+        """Return the sides of all rows, as the model casts them, at splits on several columns."""
+        w, columns = self.splits.weights, np.ascontiguousarray(x.T)
+        score = np.zeros((len(which), len(x)))
         terms = np.diff(w.indptr)[which]
         for k in range(int(terms.max(initial=0))):  # the k-th term of every split
             here = np.flatnonzero(terms > k)
             at = w.indptr[which[here]] + k
             score[here] += w.data[at][:, None] * columns[w.indices[at]]
-        score += tree.bias[which][:, None]
-        out = np.asarray((score > 0) | ((score == 0) & (tree.closed == "right"))).T
-        place = {int(split): k for k, split in enumerate(which.tolist())} if self.subsets else {}
-        for split, codes in self.subsets.items():
-            if split in place:
-                out[:, place[split]] = np.isin(rows[:, w.indices[w.indptr[split]]], codes)
-        if self.gap_right is not None and self.gap_column is not None and np.isnan(rows).any():
-            out = np.where(np.isnan(rows)[:, self.gap_column[which]], self.gap_right[which], out)
-        return out
+        score += self.splits.bias[which][:, None]
+        return np.asarray((score > 0) | ((score == 0) & (self.splits.closed == "right"))).T
 
     @functools.cached_property
     def _single(self) -> tuple[Array, Array, Array]:
@@ -236,9 +188,9 @@ class Ensemble:
         size = max(1, _CELLS // max(self.n_trees, len(several), 1))
         for begin in range(0, len(rows), size):
             part = np.asarray(rows[begin : begin + size], float)
-            known = self._evaluated(part, several)
             with np.errstate(over="ignore"):
                 x = part.astype(np.float32).astype(np.float64) if self.dtype == "float32" else part
+            known = self._sums_go_right(x, several)
             node = np.tile(self.roots, len(part))
             line = np.repeat(np.arange(len(part)), self.n_trees)
             ahead = np.flatnonzero(self.left[node] >= 0)
@@ -254,18 +206,7 @@ class Ensemble:
         return out
 
     def scores(self, rows: Any) -> Array:
-        """Return the scores of each row, added in the model's order and precision.
-
-        Parameters
-        ----------
-        rows : (n, D) array-like
-            Rows of finite numbers; NaN for a missing value if the model takes them.
-
-        Returns
-        -------
-        (n, K) array
-            The scores.
-        """
+        """Return the scores of each row, added in the model's order and precision."""
         X = np.ascontiguousarray(real_array(rows, "rows", "a table of numbers"))
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise CounterleafError(f"rows have shape {X.shape}; the ensemble needs (rows, {self.n_features})")
@@ -288,83 +229,34 @@ class Ensemble:
         return self.scoring.probabilities(self.scores(rows))
 
     def to_json(self) -> str:
-        """Return the ensemble as JSON, from which ``from_json`` restores every number bit for bit.
-
-        Returns
-        -------
-        str
-            The JSON text.
-        """
-        return ensemble_out(self)
+        """Return the ensemble as JSON, from which ``from_json`` restores every number bit for bit."""
+        return dumps(ensemble_content(self))
 
     @classmethod
     def from_json(cls, text: str) -> Ensemble:
-        """Read an ensemble that ``to_json`` wrote.
+        """Read an ensemble that ``to_json`` wrote."""
+        return _read(opened(text, "ensemble"), Unpacker(len(text), "the ensemble's JSON"))
 
-        Parameters
-        ----------
-        text : str
-            The JSON text.
 
-        Returns
-        -------
-        Ensemble
-            The ensemble.
+def _read(content: Any, unpacker: Unpacker) -> Ensemble:
+    parts = ensemble_arguments(content, unpacker)
+    return Ensemble(**{**parts, "splits": heap(*parts["splits"])})
 
-        Raises
-        ------
-        CounterleafError
-            If the text is anything else.
-        """
-        return cls._made(ensemble_in(text))
 
-    @classmethod
-    def from_content(cls, content: Any, unpacker: Unpacker) -> Ensemble:
-        """Read an ensemble that is part of another file.
+def content_of(model: Tree | Ensemble) -> dict[str, Any]:
+    """Return a model as a part of a file, by what it is."""
+    return {"tree": tree_content(model)} if isinstance(model, Tree) else {"ensemble": ensemble_content(model)}
 
-        Parameters
-        ----------
-        content : dict
-            The JSON of the ensemble.
-        unpacker : Unpacker
-            The reader of the file's arrays.
 
-        Returns
-        -------
-        Ensemble
-            The ensemble.
-
-        Raises
-        ------
-        CounterleafError
-            If the content is anything else.
-        """
-        return cls._made(arguments(content, unpacker))
-
-    @classmethod
-    def _made(cls, parts: dict[str, Any]) -> Ensemble:
-        return cls(**{**parts, "splits": heap(*parts["splits"])})
+def model_in(content: dict[str, Any], unpacker: Unpacker) -> Any:
+    """Return the model that ``content_of`` made a part of a file."""
+    if "ensemble" in content:
+        return _read(content["ensemble"], unpacker)
+    return Tree(**tree_arguments(content["tree"]))
 
 
 def catalogue(column: Array, threshold: Array, width: int, closed: str = "left", dtype: str = "float64") -> Tree:
-    """Return the tree of some splits on single columns; an infinite threshold separates missing values only.
-
-    Parameters
-    ----------
-    column, threshold : (S,) array
-        The column and the threshold of each split.
-    width : int
-        The number of columns.
-    closed : {"left", "right"}, default="left"
-        The side of the threshold itself.
-    dtype : {"float64", "float32"}, default="float64"
-        The format to which the model casts rows.
-
-    Returns
-    -------
-    Tree
-        A tree in the shape of a heap, whose inner node k is split k.
-    """
+    """Return the tree of some splits on single columns; an infinite threshold separates missing values only."""
     size = len(column)
     real = np.isfinite(threshold)
     bias = np.where(real, -np.where(real, threshold, 0.0), -np.sign(threshold))

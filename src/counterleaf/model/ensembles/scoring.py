@@ -15,39 +15,22 @@ LINKS = ("none", "identity", "share", "logistic", "softmax", "exp")
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The sum of an ensemble, in the model's order and precision, and the decision that follows from it.
+    """The sum of an ensemble, in the model's order and precision, and the decision that follows from it."""
 
-    Parameters
-    ----------
-    kind : {"value", "largest", "threshold"}
-        "value": the number that a regression model predicts is a function of one score. "largest": one score per class, of
-        which the largest wins, the first of equal ones. "threshold": one score; the second class wins if it is at least
-        ``cut``.
-    link : {"none", "identity", "share", "logistic", "softmax", "exp"}
-        From scores to probabilities ("share": the scores are probabilities; "logistic", "softmax"), or to values ("identity",
-        "logistic", "exp"); "none" if there are no probabilities.
-    dtype : {"float64", "float32"}, default="float64"
-        The format of the sums.
-    divisor : float, default=1.0
-        The number by which the sums are divided at the end.
-    late : bool, default=False
-        Whether the start is added after the trees, not before them.
-    cut : float, default=0.0
-        The least score, after the division, at which the second class wins.
-    temperature : float, default=1.0
-        The number by which "logistic" and "softmax" divide the scores.
-    noise : float, default=0.0
-        A bound on the difference between these scores, after the division, and those by which the model decides; 0 if they
-        are the same bit for bit. A model that adds in parallel, or compares rounded probabilities, has some noise.
-    """
-
+    # "value": the number that a regression model predicts is a function of one score
+    # "largest": one score per class, of which the largest wins, the first of equal ones
+    # "threshold": one score; the second class wins if it is at least ``cut``
     kind: str
+    # from scores to probabilities ("share": the scores are probabilities; "logistic", "softmax") or to values ("identity",
+    # "logistic", "exp")
     link: str = "none"
-    dtype: str = "float64"
-    divisor: float = 1.0
-    late: bool = False
-    cut: float = 0.0
-    temperature: float = 1.0
+    dtype: str = "float64"  # the format of the sums
+    divisor: float = 1.0  # the number by which the sums are divided at the end
+    late: bool = False  # whether the start is added after the trees, not before them
+    cut: float = 0.0  # the least score, after the division, at which the second class wins
+    temperature: float = 1.0  # the number by which "logistic" and "softmax" divide the scores
+    # a bound on the difference between these scores, after the division, and those by which the model decides: 0 if they are
+    # the same bit for bit; a model that adds in parallel, or compares rounded probabilities, has some noise
     noise: float = 0.0
 
     def __post_init__(self) -> None:

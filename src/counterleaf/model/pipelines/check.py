@@ -1,63 +1,55 @@
-"""Rows sent through a pipeline and through the tree that it was folded into, to compare the two."""
+"""Rows sent through a pipeline and through the tree or ensemble that it was folded into, to compare the two."""
 
 from __future__ import annotations
 
-import math
-import warnings
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
 from counterleaf.model.cuts import cuts
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.pipelines import probing
 from counterleaf.model.pipelines.probing import Probe, frame_of
 from counterleaf.model.pipelines.study import Study
+from counterleaf.model.readers.shared.leaf_probes import quiet
+from counterleaf.model.readers.shared.probing import CLOSE, agrees, codes_at_cuts
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import Numeric
+from counterleaf.table.frames import copy_of
 from counterleaf.types import Array
 
 _NARROW = float(np.finfo(np.float32).max)  # scikit-learn's trees refuse larger numbers
 _CELLS = 2_000_000  # of an encoded table of probes
 _CLOSE = 1e-8  # of the terms of a split
-_ROWS = 300
+_ROWS = 400
 
 
-def check(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | None) -> None:
-    """Send rows through the pipeline itself, and compare what it predicts with the tree.
+def check(probe: Probe, model: Tree | Ensemble, origin: Any, exact: bool, study: Study | None) -> None:
+    """Send rows through the pipeline itself, and compare what it predicts with the folded tree or ensemble."""
+    if isinstance(model, Ensemble):
+        _check_ensemble(probe, model, study)
+    else:
+        _check_tree(probe, model, origin, exact, study)
 
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-    tree : Tree
-        The folded tree.
-    origin : array
-        The node of the pipeline's tree that each node comes from.
-    exact : bool
-        Whether every split tests one raw column: then the rows are the last one left and the first one right of every split.
-        Otherwise they are made up at random, and may differ close to a split.
-    study : Study or None
-        The findings about steps that must be probed.
 
-    Raises
-    ------
-    CounterleafError
-        If they differ.
+def _check_tree(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | None) -> None:
+    """Check a tree, on whose nodes the rows depend.
+
+    If the tree is ``exact``, they are the last row left and the first one right of every split. Otherwise they are made up at
+    random, and may differ close to a split.
     """
-    codes = _rows_at_splits(probe, tree) if exact else _random_rows(probe, {} if study is None else study.domains)
-    if not codes:
+    codes = _rows_at_splits(probe, tree) if exact else _random_rows(probe, study)
+    if not len(codes):
         return
-    for k in () if study is None else study.whole:
-        for line in codes:
-            line[k] = math.floor(line[k])
-    rows = probe.rows_of(codes)
+    codes = _within_domains(codes, study)
+    rows = probe.rows_of(codes.tolist())
     seen = probing.dense(probing.transform(probe.found.steps, frame_of(rows, probe.found, probe.data)))
     fit = np.flatnonzero(~(np.abs(seen) > _NARROW).any(axis=1))
     if not len(fit):
         return
     made = probing.transform(probe.found.steps, frame_of([rows[r] for r in fit], probe.found, probe.data))
-    x = probe.variables_of(np.array(codes)[fit])
+    x = probe.variables_of(codes[fit])
     reached = probing.leaves(probe.found.tree, made) if exact else None
     if reached is not None:
         same = origin[tree.apply(x)] == reached
@@ -70,12 +62,44 @@ def check(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | N
         raise CounterleafError("the pipeline does not route rows as its steps say; report your scikit-learn version")
 
 
+def _check_ensemble(probe: Probe, ensemble: Ensemble, study: Study | None) -> None:
+    """Check an ensemble: all that the pipeline predicts, probabilities included."""
+    codes = _within_domains(codes_at_cuts(ensemble, probe.features, probe.starts, _ROWS), study)
+    rows = probe.rows_of(codes.tolist())
+    try:
+        table = frame_of(rows, probe.found, probe.data)
+        fits: Array = np.ones(len(rows), bool)
+        if probe.found.read.dtype == "float32":
+            fits = np.asarray(~(np.abs(probe.seen(copy_of(table))) > _NARROW).any(axis=1))
+            table = frame_of([row for row, fit in zip(rows, fits.tolist(), strict=True) if fit], probe.found, probe.data)
+        if not fits.any():
+            return
+        same = _same(probe, table, ensemble, probe.variables_of(codes)[fits])
+    except CounterleafError:
+        raise
+    except Exception as error:  # a step or a model may raise anything
+        raise CounterleafError(f"the model fails on made-up rows ({type(error).__name__}: {flat(error)})") from error
+    if not same:
+        raise CounterleafError("the model does not predict as its trees and the steps before them say; report the versions")
+
+
+def _same(probe: Probe, table: Any, ensemble: Ensemble, points: Array) -> bool:
+    """Return whether the pipeline predicts the same as the ensemble, probabilities included."""
+    model, rescale = probe.found.source, probe.found.rescale
+    with quiet():
+        found = np.asarray(model.predict(copy_of(table))).reshape(len(points))  # a step may write to what it is given
+        has = ensemble.has_probabilities and hasattr(model, "predict_proba")
+        shares = np.asarray(model.predict_proba(table)) if has else None
+    if shares is not None and not np.allclose(shares, ensemble.predict_proba(points), rtol=0.0, atol=CLOSE):
+        return False
+    return agrees(ensemble, points, found, None if rescale is None else rescale.outward)
+
+
 def _predicted(model: Any, rows: Any, expected: Array) -> Array:
     """Return whether the model predicts what is expected of each row that the steps made."""
     if isinstance(model, Tree):
         rows = probing.dense(rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the model may know its columns by name
+    with quiet():
         found = np.asarray(model.predict(rows)).reshape(len(expected))
     if expected.dtype.kind == "f" and found.dtype.kind == "f":
         return np.asarray(np.isclose(found, expected, rtol=_CLOSE, atol=_CLOSE * np.abs(expected).max(initial=0.0)))
@@ -93,9 +117,20 @@ def _close(tree: Tree, x: Array) -> Array:
     return np.asarray(out)
 
 
-def _random_rows(probe: Probe, domains: dict[int, tuple[float, float]]) -> list[list[float]]:
+def _within_domains(codes: Array, study: Study | None) -> Array:
+    """Return rows of codes, moved to numbers for which the findings hold."""
+    if study is not None:
+        for k, ends in study.domains.items():
+            codes[:, k] = np.clip(codes[:, k], *ends)
+        for k in study.whole:
+            codes[:, k] = np.clip(np.floor(codes[:, k]), np.ceil(study.domains[k][0]), None)
+    return codes
+
+
+def _random_rows(probe: Probe, study: Study | None) -> Array:
     """Return the codes of made-up rows."""
     rng, out = np.random.default_rng(1), []
+    domains = {} if study is None else study.domains
     for k, feature in enumerate(probe.features):
         if isinstance(feature, Numeric):
             low, high = domains.get(k, (-np.inf, np.inf))
@@ -106,10 +141,10 @@ def _random_rows(probe: Probe, domains: dict[int, tuple[float, float]]) -> list[
             out.append(np.clip(np.floor(numbers), np.ceil(low), None) if feature.integer else numbers)
         else:
             out.append(rng.integers(0, feature.size, _ROWS).astype(float))
-    return [list(row) for row in np.column_stack(out).tolist()]
+    return np.column_stack(out)
 
 
-def _rows_at_splits(probe: Probe, tree: Tree) -> list[list[float]]:
+def _rows_at_splits(probe: Probe, tree: Tree) -> Array:
     """Return the codes of a row on either side of every split; a number that is split on is the closest one to the split."""
     _, swapped, low_side, high_side = cuts(tree)
     features = probe.features
@@ -139,7 +174,7 @@ def _rows_at_splits(probe: Probe, tree: Tree) -> list[list[float]]:
                 if isinstance(features[k], Numeric):
                     codes[-1][k] = within[k][0 if upper else 1]
             stack.append((child, within))
-    return codes
+    return np.array(codes)
 
 
 def _code(probe: Probe, k: int, box: Any) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,122 +18,57 @@ _ROWS = 200
 
 
 def probe_routes(
-    probe: Probe, columns: list[Array], weights: list[Array], right: Callable[[Any, list[tuple[Any, Array]]], Array]
+    probe: Probe,
+    splits: Mapping[tuple[int, ...], Array],
+    right: Callable[[Array, Array], Any],
+    size: int,
+    mixes: str,
+    routed: bool = True,
 ) -> Routes:
-    """Return the routes of missing numbers through the tree at the end of a pipeline.
+    """Return the routes of missing numbers through the splits at the end of a pipeline, which has ``size`` nodes.
 
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-    columns, weights : list of array
-        The columns that each split tests, and their weights.
-    right : callable
-        Takes a node and its terms, (weight, what the tree sees), and returns whether the model sends rows to the right.
-
-    Returns
-    -------
-    Routes
-        The routes. A number is refused if the pipeline fails without it, or if a split needs it together with others.
+    ``splits`` are nodes by the columns that they test. ``right`` takes nodes of the same columns and what the model sees in all
+    columns, and returns whether it sends the row to the right. ``mixes`` says why a number cannot be missing that a split needs
+    together with others; ``routed`` whether the model takes missing numbers.
     """
-    n, schema = len(columns), probe.schema
-    found = _Missing(probe)
-    place, owners, seen, refused = found.place, found.owners, found.seen, found.refused
-    node_feature, node_right = np.full(n, -1), np.zeros(n, bool)
-    for i in range(n):
-        used = set().union(*(owners[j] for j in columns[i].tolist()))
+    names = probe.found.names
+    position = {int(start): d for d, start in enumerate(probe.schema.starts)}
+    place = [position.get(start, -1) for start in probe.starts]  # the position in the schema of each raw column, -1 if none
+    owners: list[set[int]] = [set(raws) for raws in probe.raws]  # the raw columns on which each column of the model depends
+    seen, refused = _seen_without(probe, [k for k, f in enumerate(probe.features) if isinstance(f, Numeric) and place[k] >= 0])
+    reasons = {place[k]: reason for k, reason in refused.items()}
+    usual = probe.encode([probe.usual])[0][0]
+    for k, made in seen.items():
+        for j in np.flatnonzero((made != usual) & ~(np.isnan(made) & np.isnan(usual))).tolist():
+            owners[j].add(k)
+    feature, to_right = np.full(size, -1), np.zeros(size, bool)
+
+    def refuse(k: int, reason: str) -> None:
+        reasons[place[k]] = f"feature {names[k]!r} of the row is missing, and {reason}; fill it in first"
+
+    for columns, nodes in splits.items():
+        used = set().union(*(owners[j] for j in columns))
         if len(used) == 1 and used <= seen.keys():
             (k,) = used
-            terms = [(w, seen[k][j]) for j, w in zip(columns[i].tolist(), weights[i].tolist(), strict=True)]
-            node_feature[i], node_right[i] = place[k], bool(right(i, terms))
+            feature[nodes], to_right[nodes] = place[k], right(nodes, seen[k])
+            if not routed and np.isnan(seen[k][list(columns)]).any():
+                refuse(k, "the model has no route for that")
         for k in used & seen.keys() if len(used) > 1 else ():
-            found.refuse(k, "the model computes a sum with it")
-    return Routes(node_feature, node_right, typical_numbers(schema, probe.data), refused)
+            refuse(k, mixes)
+    return Routes(feature, to_right, typical_numbers(probe.schema, probe.data), reasons)
 
 
-def probe_column_routes(probe: Probe, column: Array, right: Callable[[Array, Array], Array], routed: bool) -> Routes:
-    """Return the routes of missing numbers through the splits on single columns at the end of a pipeline.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-    column : (S,) array of int
-        The column that each split tests, -1 for none.
-    right : callable
-        Takes (n,) splits and what the model sees in their columns, and returns whether it sends the rows to the right.
-    routed : bool
-        Whether the model takes missing numbers.
-
-    Returns
-    -------
-    Routes
-        The routes, with one entry per node of the catalogue.
-    """
-    found = _Missing(probe)
-    feature, to_right = np.full(2 * len(column) + 1, -1), np.zeros(2 * len(column) + 1, bool)
-    for j in np.unique(column[column >= 0]).tolist():
-        used = found.owners[j]
-        if len(used) == 1 and used <= found.seen.keys():
-            (k,) = used
-            value, which = found.seen[k][j], np.flatnonzero(column == j)
-            feature[which], to_right[which] = found.place[k], right(which, np.full(len(which), value))
-            if np.isnan(value) and not routed:
-                found.refuse(k, "the model has no route for that")
-        for k in used & found.seen.keys() if len(used) > 1 else ():
-            found.refuse(k, "the steps of the pipeline compute with it")
-    return Routes(feature, to_right, typical_numbers(probe.schema, probe.data), found.refused)
-
-
-class _Missing:
-    """What a pipeline makes of rows with one missing number.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-
-    Attributes
-    ----------
-    place : list of int
-        The position in the schema of each raw column, -1 if it has none.
-    owners : list of set
-        The raw columns on which each column of the model depends.
-    seen : dict
-        What the model sees where a raw column is missing.
-    refused : dict
-        Why the pipeline fails without a feature, by position in the schema.
-    """
-
-    def __init__(self, probe: Probe) -> None:
-        self._names = probe.found.names
-        usual, _ = probe.encode([probe.usual])
-        position = {int(start): d for d, start in enumerate(probe.schema.starts)}
-        self.place = [position.get(start, -1) for start in probe.starts]
-        self.owners: list[set[int]] = [set(raws) for raws in probe.raws]
-        self.seen: dict[int, Array] = {}
-        self.refused: dict[int, str] = {}
-        numbers = [k for k, feature in enumerate(probe.features) if isinstance(feature, Numeric) and self.place[k] >= 0]
-        together = _try_together(probe, numbers)
-        for k in numbers:
-            try:
-                seen = self.seen[k] = together[k] if k in together else probe._try(k, None)
-            except CounterleafError as error:
-                self.refused[self.place[k]] = str(error)
-                continue
-            for j in np.flatnonzero((seen != usual[0]) & ~(np.isnan(seen) & np.isnan(usual[0]))).tolist():
-                self.owners[j].add(k)
-
-    def refuse(self, k: int, reason: str) -> None:
-        """Note that a number cannot be missing."""
-        self.refused[self.place[k]] = f"feature {self._names[k]!r} of the row is missing, and {reason}; fill it in first"
-
-
-def _try_together(probe: Probe, numbers: list[int]) -> dict[int, Array]:
-    """Return what the tree sees where each of the numbers is missing, of those that can be sent through the steps at once."""
-    out: dict[int, Array] = {}
+def _seen_without(probe: Probe, numbers: list[int]) -> tuple[dict[int, Array], dict[int, str]]:
+    """Return what the model sees where each of the numbers is missing, and why the pipeline fails without the others."""
+    seen: dict[int, Array] = {}
+    refused: dict[int, str] = {}
     for start in range(0, len(numbers), _ROWS):
         some = numbers[start : start + _ROWS]
         with contextlib.suppress(Exception):  # a step may raise anything, for all rows because of one
-            out.update(zip(some, probe.encode([probe.row(k, None) for k in some])[0], strict=True))
-    return out
+            seen.update(zip(some, probe.encode([probe.row(k, None) for k in some])[0], strict=True))
+    for k in numbers:
+        try:
+            seen[k] = seen[k] if k in seen else probe._try(k, None)
+        except CounterleafError as error:
+            refused[k] = str(error)
+    return seen, refused

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from counterleaf.errors import CounterleafError, some
 from counterleaf.model.cuts import number_at, rank_of
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.pipelines.steps import UNFITTED, Survey
+from counterleaf.model.readers.shared.leaf_probes import quiet
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import Categorical, Feature, Numeric, Ordinal
 from counterleaf.table.frames import (
@@ -37,39 +37,21 @@ TOP = 2.0**500  # far beyond any table, and still finite when scaled up or down
 
 
 class Probe:
-    """Made-up rows and what a pipeline makes of them; columns and features are numbered as in the pipeline.
-
-    Parameters
-    ----------
-    found : Survey
-        The steps of the pipeline.
-    schema : Schema
-        The features of the table.
-    data : DataFrame, array-like or None
-        A table whose types the made-up rows have.
-
-    Attributes
-    ----------
-    features : list of Feature
-        The features of the schema in the order of the pipeline's raw columns.
-    starts : list of int
-        The first variable of each feature, -1 if the pipeline drops it.
-    usual : list
-        A row that the pipeline accepts.
-    raws : list of tuple
-        The raw columns on which each column that the tree sees depends; of a pipeline with a step that must be probed, they are
-        set by ``Study``.
-    """
+    """Made-up rows and what a pipeline makes of them; columns and features are numbered as in the pipeline."""
 
     def __init__(self, found: Survey, schema: Schema, data: Any) -> None:
         self.found, self.schema, self.data = found, schema, data
         places = _places(found, schema)
         self.features: list[Feature] = [
-            _dropped(found.names[k], data) if d is None else schema.features[d] for k, d in enumerate(places)
+            # of a column that the pipeline drops: one value, of the kind that the data has there
+            Categorical(found.names[k], [unused_value(found.names[k], data)]) if d is None else schema.features[d]
+            for k, d in enumerate(places)
         ]
+        # the first variable of each feature, -1 if the pipeline drops it
         self.starts = [-1 if d is None else int(schema.starts[d]) for d in places]
-        self.usual = [self._usual(k) for k in range(len(places))]
+        self.usual = [self._usual(k) for k in range(len(places))]  # a row that the pipeline accepts
         self._usual_row: tuple[list[Any], Any] | None = None  # as a table
+        # the raw columns on which each column that the tree sees depends; set by ``Study`` if a step must be probed
         self.raws: list[tuple[int, ...]] = [(column.raw,) for column in found.columns or ()]
 
     def _usual(self, k: int) -> Any:
@@ -128,6 +110,15 @@ class Probe:
             self._usual_row = (self.usual, frame_of([self.usual], self.found, self.data))
         return self.seen(repeat_row(self._usual_row[1], values))
 
+    def numbers_at(self, raw: Array, column: Array, slot: Array, x: Array) -> Array:
+        """Return what the tree sees in some columns of (n, m) numbers to try in raw columns, by ``slots``."""
+        count = int(slot.max()) + 1
+        values = {k: np.full((count, x.shape[1]), self.usual[k]) for k in np.unique(raw).tolist()}
+        for k, numbers in values.items():
+            numbers[slot[raw == k]] = x[raw == k]
+        made = self.numbers({k: numbers.ravel() for k, numbers in values.items()})
+        return np.asarray(made.reshape(count, x.shape[1], -1)[slot, :, column])
+
     def safely(self, k: int, numbers: Array) -> Array:
         """Return what the tree sees of the usual row with each of the numbers in column ``k``, NaN where the steps fail."""
         try:
@@ -153,15 +144,15 @@ class Probe:
             if np.isfinite(made).all():
                 self.usual = row
                 return
-        reason = "they make NaN or infinity of it" if error is None else _first_line(error)
-        title = ", ".join(dict.fromkeys(type(step).__name__ for step in self.found.probed))
+        reason = "they make NaN or infinity of it" if error is None else first_line(error)
         if error is not None and self._takes(slice(0, None)):
             alone = self._takes(slice(0, 1))
             fails = "made-up rows like those of the data" if alone else "a row of the data alone"
             needs = "read nothing but the values of a row" if alone else "treat each row alone"
             instead = "not its index or the width of its numbers" if alone else "as OneHotEncoder does in place of get_dummies"
             raise CounterleafError(
-                f"the steps of the pipeline ({title}) fail on {fails} ({reason}); expected steps that {needs}, {instead}"
+                f"the steps of the pipeline ({self.found.title}) fail on {fails} ({reason}); "
+                f"expected steps that {needs}, {instead}"
             )
         raise CounterleafError(
             f"the steps of the pipeline fail on every row that was tried ({reason}); pass data= with typical rows"
@@ -212,7 +203,7 @@ class Probe:
         except Exception as error:
             for k, value in tried:
                 self._try(k, value)
-            raise CounterleafError(f"the pipeline fails on rows of the schema: {_first_line(error)}") from None
+            raise CounterleafError(f"the pipeline fails on rows of the schema: {first_line(error)}") from None
         out: dict[int, list[Array]] = {}
         for (k, _), line in zip(tried, seen, strict=True):
             out.setdefault(k, []).append(line)
@@ -252,7 +243,7 @@ class Probe:
         name = self.found.names[k]
         if value is None:
             return CounterleafError(
-                f"feature {name!r} may be missing, but the pipeline refuses that ({_first_line(error)}); add a SimpleImputer"
+                f"feature {name!r} may be missing, but the pipeline refuses that ({first_line(error)}); add a SimpleImputer"
             )
         row = dict(zip(self.found.names, self.row(k, value), strict=True))
         for other in (name, *self.found.known):  # the cause may be another column none of whose values is known
@@ -262,7 +253,7 @@ class Probe:
                     f"category {odd!r} of column {other!r} is unseen by the encoder; leave it out, fit the pipeline "
                     f"on it, or give the encoder handle_unknown='ignore'"
                 )
-        return CounterleafError(f"the pipeline fails on {value!r} in column {name!r}: {_first_line(error)}")
+        return CounterleafError(f"the pipeline fails on {value!r} in column {name!r}: {first_line(error)}")
 
     def fills(self) -> dict[str, float]:
         """Return the number by which an imputer replaces a missing one, if the steps make the same of both."""
@@ -315,8 +306,7 @@ def frame_of(rows: list[list[Any]], survey: Survey, data: Any) -> Any:
 
 def transform(steps: Sequence[Any], rows: Any) -> Any:
     """Return what a tree behind the fitted ``steps`` sees."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # encoders warn about unknown categories, which are expected here
+    with quiet():  # encoders warn about unknown categories, which are expected here
         for step in steps:
             rows = step.transform(rows)
     return rows
@@ -336,30 +326,25 @@ def leaves(model: Any, rows: Any) -> Array | None:
         return tree.apply(dense(rows))
     if isinstance(model, Ensemble):
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the model may know its columns by name
+    with quiet():
         if any(c.__module__.startswith("sklearn.tree.") for c in type(model).__mro__):
             return np.asarray(model.apply(rows))
         model.predict(rows)  # which checks them
         return None
 
 
+def slots(raw: Array) -> Array:
+    """Return the made-up row that serves each split on a raw column: one row serves one split of each raw column."""
+    slot = np.zeros(len(raw), np.int64)
+    for k in np.unique(raw).tolist():
+        slot[raw == k] = np.arange((raw == k).sum())
+    return slot
+
+
 def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
-    """Find the least number at which a monotone condition holds, for several conditions at once.
+    """Return the (size,) least numbers at which monotone conditions hold: inf where one never does, -inf where it always does.
 
-    Parameters
-    ----------
-    holds : callable
-        Takes (size, points) numbers and returns whether the condition of their row holds.
-    size : int
-        The number of conditions.
-    points : int
-        How many numbers to try at a time.
-
-    Returns
-    -------
-    (size,) array
-        The numbers; inf where the condition never holds, -inf where it always does.
+    ``holds`` takes (size, points) numbers and returns whether the condition of their row holds.
     """
     ends = np.repeat([[-TOP, 0.0, TOP]], size, axis=0)
     at_ends = np.concatenate([holds(ends[:, [k] * points])[:, :1] for k in range(3)], axis=1)
@@ -370,22 +355,7 @@ def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
 
 
 def first_between(holds: Callable[[Array], Array], low: Array, high: Array, points: int) -> Array:
-    """Find a number at which a condition holds and before which it does not, for several conditions at once.
-
-    Parameters
-    ----------
-    holds : callable
-        Takes (size, points) numbers and returns whether the condition of their row holds.
-    low, high : (size,) array
-        Numbers at which it does not hold, and larger ones at which it does.
-    points : int
-        How many numbers to try at a time.
-
-    Returns
-    -------
-    (size,) array
-        The numbers.
-    """
+    """Return the (size,) numbers, between ``low`` and ``high``, at which conditions hold and before which they do not."""
     low, high = rank_of(low), rank_of(high)
     each = np.arange(len(low))
     while (high - low > 1).any():
@@ -414,18 +384,14 @@ def _places(found: Survey, schema: Schema) -> list[int | None]:
     return [schema.index(name) if name in described else None for name in found.names]
 
 
-def _dropped(name: str, data: Any) -> Feature:
-    """Return a feature for a column that the pipeline drops: one value, of the kind that the data has there."""
-    return Categorical(name, [unused_value(name, data)])
-
-
 def unused_value(name: str, data: Any) -> Any:
     """Return a value for a column that the pipeline drops, of the kind that the data has there."""
     values = [] if data is None else cells_of(dict(columns(data)).get(name, np.empty(0)))
     return next((value for value in values if not is_missing(value)), 0.0)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message."""
     return str(error).strip().split("\n")[0]
 
 
@@ -439,15 +405,19 @@ def matching_columns(data: Any, found: Survey) -> Any:
         if len(names) != len(found.names):
             raise CounterleafError(f"data has {len(names)} columns; the pipeline needs {len(found.names)}")
         return make_frame(np.asarray(data), names=found.names) if found.named else data
-    fitted, present = set(found.names), set(names)
-    missing = [name for name in found.names if name not in present and name not in found.unused]
-    if missing:
-        raise CounterleafError(f"data lacks the columns [{some(missing)}]; the pipeline was fitted on [{some(found.names)}]")
-    names = [name for name in names if name in fitted]
-    if names != [name for name in found.names if name in present]:
+    return columns_of_fit(data, found.names, "pipeline", found.unused, ": pass data[list(model.feature_names_in_)]")
+
+
+def columns_of_fit(data: Any, names: Sequence[str], what: str, unused: frozenset[str] = frozenset(), hint: str = "") -> Any:
+    """Return the columns of a frame that a model was fitted on, checked to be there and in its order."""
+    fitted, own = set(names), [name for name, _ in columns(data)]
+    present = set(own)
+    if missing := [name for name in names if name not in present and name not in unused]:
+        raise CounterleafError(f"data lacks the columns [{some(missing)}]; the {what} was fitted on [{some(names)}]")
+    own = [name for name in own if name in fitted]
+    if own != [name for name in names if name in present]:
         raise CounterleafError(
-            f"data has its columns in another order: [{some(names)}]; the pipeline was fitted on [{some(found.names)}]: "
-            f"pass data[list(model.feature_names_in_)]"
+            f"data has its columns in another order: [{some(own)}]; the {what} was fitted on [{some(names)}]{hint}"
         )
     return select(data, fitted)
 
@@ -464,18 +434,12 @@ def reads_more(model: Any, found: Survey, data: Any) -> bool:
     if not (found.named and is_frame(data)) or set(column_names(data)) <= set(found.names):
         return False
     rows = take(data, slice(0, _ENOUGH))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         try:
             whole = np.asarray(model.predict(rows))
         except Exception:  # it refuses other columns
             return False
         try:
-            return not np.array_equal(whole, np.asarray(model.predict(with_columns(rows, found.names, _absent))))
+            return not np.array_equal(whole, np.asarray(model.predict(with_columns(rows, found.names, lambda name: 0.0))))
         except Exception:  # it needs them
             return True
-
-
-def _absent(name: str) -> float:
-    """Return the value of a column that is not there and that the pipeline drops."""
-    return 0.0

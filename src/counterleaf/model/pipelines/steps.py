@@ -9,16 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from counterleaf.errors import CounterleafError, some
-from counterleaf.model.ensembles.adaptation.categories import CategoryCodes
-from counterleaf.model.ensembles.adaptation.wrappers import rescale_model
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.readers.table import category_columns, read_model
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import Rescale, around, innermost, is_pipeline, is_sampler, unwrap
+from counterleaf.model.wrappers import Rescale, around, innermost, is_pipeline, is_sampler, rescale_of, unwrap
 from counterleaf.table.features import Categorical, is_missing
-from counterleaf.table.frames import copy_of, is_frame
+from counterleaf.table.frames import cells_of, copy_of, is_frame, numbers_of
+from counterleaf.table.frames import columns as columns_of
 from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
@@ -54,68 +56,62 @@ class _Notes:
     statistics: dict[int, list[Any]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryCodes:
+    """Turns the tables that a model takes into numbers."""
+
+    # by position of a column; the code of a category is its place in the list, NaN if it is missing or not in the list
+    categories: Mapping[int, Sequence[Any]]  # if the list is empty, the column holds codes
+    closed: bool = False  # whether to refuse a value that is not in the list, because it is not known where the model sends it
+
+    def numbers(self, rows: Any) -> Array:
+        """Return a frame, an array or a sparse matrix as (n, D) numbers."""
+        if hasattr(rows, "toarray"):
+            rows = rows.toarray()
+        if not is_frame(rows):
+            rows = np.asarray(rows)
+        out = np.empty(rows.shape)
+        for j, (name, column) in enumerate(columns_of(rows)):
+            out[:, j] = self._codes(j, column) if self.categories.get(j) else numbers_of(column, name)
+        return out
+
+    def _codes(self, j: int, column: Any) -> Array:
+        place = {value: float(code) for code, value in enumerate(self.categories[j]) if not is_missing(value)}
+        odd = next((value for value in cells_of(column) if self.closed and not is_missing(value) and value not in place), None)
+        if odd is not None:
+            raise CounterleafError(f"the model does not tell where it sends {odd!r}; pass data= with rows that hold it")
+        return np.array([np.nan if is_missing(value) else place.get(value, np.nan) for value in cells_of(column)])
+
+
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a pipeline does to each raw column.
+    """What a pipeline does to each raw column."""
 
-    Parameters
-    ----------
-    names : list of str
-        The raw columns in the order of the fit.
-    named : bool
-        Whether the pipeline was fitted on a table with column names.
-    finite : frozenset of str
-        The columns that an encoder takes.
-    unused : frozenset of str
-        The columns that never reach the tree.
-    known : dict
-        The categories of a column that all its encoders know.
-    tree : object
-        The model at the end of the pipeline.
-    core : object
-        The same with the wrappers around it.
-    rescale : Rescale or None
-        The map from the outputs of its tree to its values, if they differ.
-    read : Tree or Ensemble
-        Its tree or its trees.
-    steps : tuple
-        The steps before it.
-    columns : tuple of Column or None
-        The columns that the tree sees; None if a step must be probed to find out where they come from.
-    probed : tuple
-        The steps whose columns must be probed.
-    gaps : mapping
-        The value that marks a missing one for the encoders of a finite column.
-    marks : mapping
-        The value other than NaN that an imputer takes for a missing one.
-    statistics : mapping
-        The fill values of the imputers, in raw units.
-    source : object
-        The pipeline itself.
-    codes : CategoryCodes or None
-        The codes of the categories that the model takes as they are; None if it takes numbers only.
-    ignored : frozenset of str
-        The unused columns that the steps must be seen to ignore: no feature can be made of them.
-    """
-
-    names: list[str]
-    named: bool
-    finite: frozenset[str]
-    unused: frozenset[str]
-    known: dict[str, list[Any]]
-    tree: Any
-    core: Any
-    rescale: Rescale | None
-    read: Tree | Ensemble = field(repr=False)
-    steps: tuple[Any, ...] = field(repr=False)
+    names: list[str]  # the raw columns in the order of the fit
+    named: bool  # whether the pipeline was fitted on a table with column names
+    finite: frozenset[str]  # the columns that an encoder takes
+    unused: frozenset[str]  # the columns that never reach the tree
+    known: dict[str, list[Any]]  # the categories of a column that all its encoders know
+    tree: Any  # the model at the end of the pipeline
+    core: Any  # the same with the wrappers around it
+    rescale: Rescale | None  # the map from the outputs of its tree to its values, if they differ
+    read: Tree | Ensemble = field(repr=False)  # its tree or its trees
+    steps: tuple[Any, ...] = field(repr=False)  # the steps before it
+    # the columns that the tree sees; None if a step must be probed to find out where they come from
     columns: tuple[Column, ...] | None = field(repr=False)
-    probed: tuple[Any, ...] = field(repr=False)
-    gaps: Mapping[str, Any] = field(repr=False)
-    marks: Mapping[str, Any] = field(repr=False)
-    statistics: Mapping[str, list[Any]] = field(repr=False)
-    source: Any = field(default=None, repr=False)
+    probed: tuple[Any, ...] = field(repr=False)  # the steps whose columns must be probed
+    gaps: Mapping[str, Any] = field(repr=False)  # the value that marks a missing one for the encoders of a finite column
+    marks: Mapping[str, Any] = field(repr=False)  # the value other than NaN that an imputer takes for a missing one
+    statistics: Mapping[str, list[Any]] = field(repr=False)  # the fill values of the imputers, in raw units
+    source: Any = field(default=None, repr=False)  # the pipeline itself
+    # the codes of the categories that the model takes as they are; None if it takes numbers only
     codes: CategoryCodes | None = field(default=None, repr=False)
-    ignored: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()  # the unused columns of which no feature can be made: the steps must ignore them
+
+    @property
+    def title(self) -> str:
+        """The steps that must be probed, for a message."""
+        return ", ".join(dict.fromkeys(type(step).__name__ for step in self.probed))
 
     def leaving(self, names: frozenset[str]) -> Survey:
         """Return the same survey if the steps ignore some more columns, which is still to be seen."""
@@ -129,44 +125,7 @@ def survey(
     table: tuple[list[str], bool] | None = None,
     data: Any = None,
 ) -> Survey:
-    """Walk through the steps of a fitted pipeline and find where each column of its tree comes from.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        A fitted scikit-learn pipeline.
-    bare : bool, default=False
-        Whether to take a model without a pipeline for a pipeline without steps.
-    names : sequence, optional
-        The names of its columns, if they differ from those that it keeps.
-    table : (list of str, bool), optional
-        The columns of the data and whether they have names, for a first step that does not name its columns.
-    data : DataFrame or array-like, optional
-        A table that the pipeline takes, for categories that the model itself does not tell.
-
-    Returns
-    -------
-    Survey
-        What the steps do to each raw column.
-
-    Raises
-    ------
-    CounterleafError
-        If the pipeline is not fitted, does not end with a tree, or has a step that cannot be folded into the tree.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sklearn.compose import make_column_transformer
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> X = pd.DataFrame({"age": [20, 61], "job": ["cook", "clerk"]})
-    >>> steps = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["job"]))
-    >>> found = survey(make_pipeline(steps, DecisionTreeClassifier()).fit(X, [0, 1]))
-    >>> found.names, found.known
-    (['age', 'job'], {'job': ['clerk', 'cook']})
-    """
+    """Walk through the steps of a fitted pipeline and find where each column of its tree comes from."""
     if not bare and not ends_in_pipeline(pipeline):
         raise CounterleafError(f"got a {type(pipeline).__name__}; expected a fitted scikit-learn Pipeline")
     *front, (label, core) = list(_unwrapped("", pipeline)) or [("", None)]
@@ -198,7 +157,7 @@ def survey(
         known=by_name(notes.known),
         tree=model,
         core=core,
-        rescale=rescale_model(core, tree),
+        rescale=rescale_of(core, tree),
         read=tree,
         steps=tuple(step for _, step in front),
         columns=tuple(columns) if isinstance(columns, list) else None,

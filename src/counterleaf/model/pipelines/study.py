@@ -6,12 +6,13 @@ are then compared with what the steps make of random rows, in which all columns 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, some
-from counterleaf.model.pipelines.probing import TOP, Probe, first_between, frame_of
+from counterleaf.model.pipelines.probing import TOP, Probe, first_between, first_line, frame_of
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import cells_of, columns, numbers_of, take
 from counterleaf.types import Array
@@ -26,33 +27,12 @@ _CELLS = 1_000_000  # of an encoded table of probes
 
 
 class Study:
-    """The maps from raw columns to columns of the tree.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps and the usual row; its ``raws`` are set.
-    seen : dict
-        What the tree sees of each value of a finite feature.
-
-    Attributes
-    ----------
-    x, made : dict
-        Numbers of each raw column in increasing order, and what the tree sees of them.
-    domains : dict
-        The lowest and the highest number of a raw column for which the findings hold.
-    usual : array
-        What the tree sees of the usual row.
-    loose : set of int
-        Columns of which the steps make the same only up to rounding.
-    whole : set of int
-        Raw columns of which every whole number within the domain was tried, and no other number.
-    """
+    """The maps from raw columns to columns of the tree."""
 
     def __init__(self, probe: Probe, seen: dict[int, Array]) -> None:
-        self.probe, self.seen, read = probe, seen, probe.found.read
+        self.probe, self.seen, self.title, read = probe, seen, probe.found.title, probe.found.read
         tree = read.splits
-        self.usual = probe.encode([probe.usual])[0][0]
+        self.usual = probe.encode([probe.usual])[0][0]  # what the tree sees of the usual row
         if len(self.usual) != tree.n_features:
             raise CounterleafError(
                 f"the steps make {len(self.usual)} columns but the tree takes {tree.n_features}; fit the pipeline as a whole"
@@ -61,11 +41,11 @@ class Study:
         slope = None if tree.outputs is None else tree.outputs.slope
         used = [tree.weights.indices] if slope is None else [tree.weights.indices, slope.indices]
         self.used = np.unique(np.concatenate(used))
-        self.x: dict[int, Array] = {}
-        self.made: dict[int, Array] = {}
-        self.domains: dict[int, tuple[float, float]] = {}
-        self.loose: set[int] = set()
-        self.whole: set[int] = set()
+        self.x: dict[int, Array] = {}  # numbers of each raw column in increasing order
+        self.made: dict[int, Array] = {}  # what the tree sees of them
+        self.domains: dict[int, tuple[float, float]] = {}  # the lowest and the highest number for which the findings hold
+        self.loose: set[int] = set()  # columns of which the steps make the same only up to rounding
+        self.whole: set[int] = set()  # raw columns of which every whole number within the domain was tried, and no other
         self._curves: set[int] = set()  # columns that are neither monotone nor steps
         self._steps: set[int] = set()  # columns with few values
         for k, feature in enumerate(probe.features):
@@ -75,15 +55,6 @@ class Study:
         for k in self.x:
             self._shape(k)
         self._compare()
-
-    def names(self, raws: Any) -> str:
-        """Return the names of raw columns for a message."""
-        return some([self.probe.found.names[k] for k in raws])
-
-    @property
-    def title(self) -> str:
-        """The steps that were probed, for a message."""
-        return ", ".join(dict.fromkeys(type(step).__name__ for step in self.probe.found.probed))
 
     def _scan(self, k: int) -> None:
         """Try numbers in a column, and find the interval around the usual one in which the steps make finite numbers."""
@@ -236,6 +207,21 @@ class Study:
 
         return first_between(other, low, high, self.points(len(low)))
 
+    def changes(self, k: int, at: Array, stepped: Any, right: Callable[[Array], Array]) -> Array:
+        """Return the first number after each change of side between the numbers ``at`` and ``at + 1`` of a raw column.
+
+        ``right`` takes what the tree sees of (n, m) numbers to try, for each of the n changes; ``stepped`` tells which of them
+        are in columns made of steps, whose numbers are on both sides of every edge.
+        """
+        x = self.x[k]
+        low = np.where(stepped, np.nextafter(x[at + 1], -np.inf), x[at])
+        before = right(self.made[k][at][:, None])
+
+        def other(numbers: Array) -> Array:
+            return np.asarray(right(self.probe.safely(k, numbers.ravel()).reshape(*numbers.shape, -1)) != before)
+
+        return first_between(other, low, x[at + 1], self.points(len(at)))
+
     def points(self, size: int) -> int:
         """Return how many numbers to try at a time in each of ``size`` searches."""
         return int(np.clip(_CELLS // (len(self.usual) * max(size, 1)), 1, 31))
@@ -262,8 +248,9 @@ class Study:
         except CounterleafError:
             raise
         except Exception as error:
-            line = str(error).strip().split("\n")[0]
-            raise CounterleafError(f"the steps of the pipeline ({self.title}) fail on made-up rows: {line}") from None
+            raise CounterleafError(
+                f"the steps of the pipeline ({self.title}) fail on made-up rows: {first_line(error)}"
+            ) from None
         if not np.allclose(np.concatenate(halves), self.rows_made, rtol=1e-9, atol=1e-12, equal_nan=True):
             raise CounterleafError(
                 f"the steps of the pipeline ({self.title}) make different numbers of a row depending on the other rows; "
@@ -307,8 +294,9 @@ class Study:
 
     def mixed(self, raws: Any) -> CounterleafError:
         """Return the error for columns that are combined in another way than by a weighted sum."""
+        names = some([self.probe.found.names[k] for k in raws])
         return CounterleafError(
-            f"the steps of the pipeline ({self.title}) combine columns ({self.names(raws)}, ...) other than by a weighted sum; "
+            f"the steps of the pipeline ({self.title}) combine columns ({names}, ...) other than by a weighted sum; "
             f"apply them to the table beforehand"
         )
 

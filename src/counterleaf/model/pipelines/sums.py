@@ -20,54 +20,24 @@ _CLOSE = 1e-11  # of the terms: the rounding of a sum
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """A function of one raw number that is constant between edges.
+    """A function of one raw number that is constant between edges."""
 
-    Parameters
-    ----------
-    raw : int
-        The raw column.
-    edges : array
-        The first number of each piece but the lowest.
-    values : array
-        The value of each piece.
-    """
-
-    raw: int
-    edges: Array
-    values: Array
+    raw: int  # the raw column
+    edges: Array  # the first number of each piece but the lowest
+    values: Array  # the value of each piece
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Form:
-    """A weighted sum of variables, plus functions of single numbers that are made of steps.
+    """A weighted sum of variables, plus functions of single numbers that are made of steps."""
 
-    Parameters
-    ----------
-    weights : dict
-        The weight of each variable.
-    constant : float
-        The constant.
-    steps : list of Steps
-        The other terms.
-    """
-
-    weights: dict[int, float]
-    constant: float
-    steps: list[Steps]
+    weights: dict[int, float]  # the weight of each variable
+    constant: float  # the constant
+    steps: list[Steps]  # the other terms
 
 
 class Sums:
-    """The columns of a pipeline's tree as forms.
-
-    Parameters
-    ----------
-    probe : Probe
-        The steps.
-    seen : dict
-        What the tree sees of each value of a finite feature.
-    study : Study or None
-        The findings about steps that must be probed.
-    """
+    """The columns of a pipeline's tree as forms."""
 
     def __init__(self, probe: Probe, seen: dict[int, Array], study: Study | None) -> None:
         self._probe, self._seen, self._study = probe, seen, study

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.shared.assembly import Nodes, assemble
 from counterleaf.model.readers.shared.leaf_probes import quiet
-from counterleaf.model.readers.shared.probing import Probe, settled, takes_gaps, with_noise
+from counterleaf.model.readers.shared.probing import settled, takes_gaps, with_noise
 from counterleaf.model.readers.shared.reader import Reader
 from counterleaf.table.frames import cells_of, is_frame
 from counterleaf.table.frames import columns as columns_of
@@ -72,13 +73,7 @@ def _named(names: list[str]) -> bool:
 
 
 class CatBoostModel:
-    """A model of CatBoost whose ``predict`` returns one label or value per row.
-
-    Parameters
-    ----------
-    model : catboost.CatBoostClassifier or catboost.CatBoostRegressor
-        The model.
-    """
+    """A model of CatBoost whose ``predict`` returns one label or value per row."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -89,14 +84,12 @@ class CatBoostModel:
             self.classes_ = np.asarray(model.classes_)
 
     def predict(self, X: Any) -> Array:
-        """Return the label or the value of each row."""
         found = np.ravel(self.model.predict(X))
         if hasattr(self, "classes_") and self.classes_.dtype == bool:  # CatBoost writes these labels as text
             return np.asarray(found.astype(str) == "True")
         return found
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class."""
         return np.asarray(self.model.predict_proba(X))
 
 
@@ -114,7 +107,7 @@ def read(model: Any, data: Any = None) -> Ensemble:
     scale, bias = stored["scale_and_bias"]
     symmetric, tests = "oblivious_trees" in stored, _tests(model, stored, data)
     trees = [(_symmetric if symmetric else _free)(tree, len(bias), tests) for tree in _trees(stored)]
-    trees = [one if scale == 1 else _scaled(one, float(scale)) for one in trees]
+    trees = [one if scale == 1 else replace(one, value=one.value * float(scale)) for one in trees]
     real = CatBoostModel(model)
     width = len(model.feature_names_)
 
@@ -137,7 +130,7 @@ def read(model: Any, data: Any = None) -> Ensemble:
         return np.asarray(model.predict(inputs(model, rows, data), prediction_type="RawFormulaVal"))
 
     sizes = {d: len(values) for d, values in categories(model, data).items()}
-    return settled([made], Probe(kind, predict, scores, sizes))
+    return settled([made], kind, predict, scores, sizes)
 
 
 def _tests(model: Any, stored: dict[str, Any], data: Any) -> Tests:
@@ -255,10 +248,6 @@ def _scoring(model: Any, stored: dict[str, Any], kind: str) -> Scoring:
             f"this {kind} has a probability threshold of its own; expected 0.5: set_probability_threshold(0.5)"
         )
     raise CounterleafError(f"this {kind} has the loss {loss!r}, which is not supported; use Logloss, MultiClass or RMSE")
-
-
-def _scaled(tree: Nodes, scale: float) -> Nodes:
-    return Nodes(tree.left, tree.right, tree.column, tree.threshold, tree.gap_right, tree.value * scale)
 
 
 def _symmetric(tree: dict[str, Any], width: int, tests: Tests) -> Nodes:

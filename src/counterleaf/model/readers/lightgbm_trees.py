@@ -11,11 +11,10 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import first_number
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
-from counterleaf.model.readers.refusals import refuse_no_trees
 from counterleaf.model.readers.shared.assembly import Nodes, assemble, in_order
-from counterleaf.model.readers.shared.one_tree import categorical, gaps_of, tree_of
-from counterleaf.model.readers.shared.probing import Probe, settled, with_noise
-from counterleaf.model.readers.shared.reader import Reader
+from counterleaf.model.readers.shared.leaf_probes import categorical, gaps_of, tree_of
+from counterleaf.model.readers.shared.probing import settled, with_noise
+from counterleaf.model.readers.shared.reader import Reader, booster_of, is_booster, refuse_no_trees
 from counterleaf.model.tree import Tree
 from counterleaf.table.frames import levels_by_name
 from counterleaf.types import Array
@@ -32,9 +31,9 @@ _CATEGORICAL, _DEFAULT_LEFT = 1, 2  # bits of the type of a decision; the next t
 
 
 def _is_ensemble(model: Any) -> bool:
-    if not (_is_booster(model) or model.__sklearn_is_fitted__()):
+    if not (is_booster(model) or model.__sklearn_is_fitted__()):
         return False
-    booster = _booster(model)
+    booster = booster_of(model)
     return booster.num_trees() > 1 or bool(booster.pandas_categorical) or bool(_coded(booster))
 
 
@@ -44,7 +43,7 @@ def categories(model: Any, data: Any = None) -> dict[int, list[Any]]:
     LightGBM keeps the categories of all categorical columns, the ordered ones too, but not the columns that they belong to: as
     in its predict, they are the categorical columns of the data, in their order.
     """
-    booster = _booster(model)
+    booster = booster_of(model)
     coded, known, levels = _coded(booster), booster.pandas_categorical or [], levels_by_name(data)
     names = [name.replace(" ", "_") for name in levels]
     columns = [d for d, name in enumerate(booster.feature_name()) if name in names]
@@ -84,19 +83,13 @@ def _coded(booster: Any) -> list[int]:
 
 def as_model(model: Any) -> Any:
     """Return a model that predicts labels or values; a Booster of several classes predicts probabilities."""
-    if not _is_booster(model):
+    if not is_booster(model):
         return model
     return LightgbmClasses(model) if model.num_model_per_iteration() > 1 else LightgbmBooster(model)
 
 
 class LightgbmBooster:
-    """A Booster of LightGBM that knows the names of its columns.
-
-    Parameters
-    ----------
-    booster : lightgbm.Booster
-        The model.
-    """
+    """A Booster of LightGBM that knows the names of its columns."""
 
     def __init__(self, booster: Any) -> None:
         self.booster = booster
@@ -105,36 +98,27 @@ class LightgbmBooster:
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def predict(self, X: Any) -> Array:
-        """Return one number per row."""
         return np.asarray(self.booster.predict(X))
 
 
 class LightgbmClasses(LightgbmBooster):
-    """A Booster of LightGBM with several classes, which are 0, 1, ...
-
-    Parameters
-    ----------
-    booster : lightgbm.Booster
-        The model.
-    """
+    """A Booster of LightGBM with several classes, which are 0, 1, ..."""
 
     def __init__(self, booster: Any) -> None:
         super().__init__(booster)
         self.classes_ = np.arange(booster.num_model_per_iteration())
 
     def predict(self, X: Any) -> Array:
-        """Return the class of each row."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class."""
         return np.asarray(self.booster.predict(X))
 
 
 def trees_of(model: Any) -> tuple[Ensemble, dict[str, str]]:
     """Return the trees of a fitted model, each of which adds to one score, and what its text says before them."""
     # as predict does, the text has the trees up to the best round
-    header, *parts = _booster(model).model_to_string().split("\nTree=")
+    header, *parts = booster_of(model).model_to_string().split("\nTree=")
     facts, kind = _lines(header), type(model).__name__
     nodes = [_nodes(_lines(part.split("\nend of trees")[0]), kind) for part in parts]
     refuse_no_trees(kind, nodes)
@@ -153,12 +137,12 @@ def trees_of(model: Any) -> tuple[Ensemble, dict[str, str]]:
 
 def read(model: Any, data: Any = None) -> Ensemble:
     """Return the ensemble of a fitted model."""
-    kind, booster = type(model).__name__, _booster(model)
+    kind, booster = type(model).__name__, booster_of(model)
     sizes = {d: len(values) for d, values in categories(model, data).items()}
     made, facts = trees_of(model)
     for d, codes in made.subset_columns:
         sizes[d] = max(sizes.get(d, 0), max(codes.tolist(), default=0) + 1)
-    labels, groups = None if _is_booster(model) else getattr(model, "_classes", None), len(made.start)
+    labels, groups = None if is_booster(model) else getattr(model, "_classes", None), len(made.start)
     scoring = replace(_scoring(facts.get("objective", ""), groups, labels, kind), divisor=made.scoring.divisor)
     classes = np.asarray(labels) if labels is not None else np.arange(groups) if groups > 1 else np.asarray(())
     made = replace(made, scoring=scoring, classes=classes)
@@ -169,19 +153,7 @@ def read(model: Any, data: Any = None) -> Ensemble:
     def scores(rows: Array) -> Array:
         return np.asarray(booster.predict(rows, raw_score=True)) / scoring.divisor  # raw scores are sums, also of a forest
 
-    return settled([made], Probe(kind, real.predict, scores, sizes))
-
-
-def _is_booster(model: Any) -> bool:
-    return any(c.__module__.startswith("lightgbm.") and c.__name__ == "Booster" for c in type(model).__mro__)
-
-
-def _booster(model: Any) -> Any:
-    if _is_booster(model):
-        return model
-    if not model.__sklearn_is_fitted__():
-        raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
-    return model.booster_
+    return settled([made], kind, real.predict, scores, sizes)
 
 
 def _lines(text: str) -> dict[str, str]:
@@ -268,8 +240,8 @@ def _effective(threshold: Array) -> Array:
 
 
 def _one_tree(model: Any) -> Tree:
-    trees, labels = trees_of(model)[0], None if _is_booster(model) else getattr(model, "classes_", None)
-    if _booster(model).pandas_categorical:
+    trees, labels = trees_of(model)[0], None if is_booster(model) else getattr(model, "classes_", None)
+    if booster_of(model).pandas_categorical:
         raise categorical(type(model).__name__)
     return tree_of(model, trees, model, labels)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +10,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, flat, not_installed
 from counterleaf.model.cuts import cuts
-from counterleaf.model.readers.shared.leaf_probes import Box, at_leaves, quiet, rows_at_splits
-from counterleaf.model.readers.shared.one_tree import with_classes, with_values
+from counterleaf.model.readers.shared.leaf_probes import Box, at_leaves, quiet, rows_at_splits, with_classes, with_values
 from counterleaf.model.readers.shared.reader import Reader
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
@@ -28,13 +26,7 @@ def as_model(model: Any) -> Any:
 
 
 class OnnxModel:
-    """An ONNX model with the methods of a scikit-learn model, run by onnxruntime.
-
-    Parameters
-    ----------
-    proto : onnx.ModelProto
-        The model, as ``onnx.load`` returns it.
-    """
+    """An ONNX model with the methods of a scikit-learn model, run by onnxruntime."""
 
     def __init__(self, proto: Any) -> None:
         self.proto = proto
@@ -74,12 +66,10 @@ class OnnxModel:
         vars(self).update({**state, "proto": onnx.load_from_string(state["proto"])})
 
     def predict(self, X: Any) -> Array:
-        """Return the label or the number of each row."""
         found = np.asarray(self._run(X)[0])
         return found.reshape(len(found), -1)[:, 0] if found.size == len(found) else found
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class."""
         found = self._run(X)[1]
         if isinstance(found, list):  # a dictionary per row
             found = [[row[label] for label in self.classes_.tolist()] for row in found]
@@ -189,40 +179,9 @@ def _open(trees: list[Tree], sides: list[Any], k: int, node: int, box: Box) -> t
             return k, node
 
 
-def _surely_too_many(trees: list[Tree], sides: list[Any]) -> bool:
-    """Return whether random paths show at once that the trees together have too many regions.
-
-    A random path ends in a region that is d splits deep with the probability 2^-d. If there are at most n regions, it gets
-    deeper than log2(64 n) with a probability below 1/64, and ten of them all do so with one below 1e-18.
-    """
-    rng, most = np.random.default_rng(0), math.log2(32 * _NODES)
-    for _ in range(10):
-        k, node, depth = 0, 0, 0
-        box: Box = {}
-        while depth <= most:
-            k, node = _open(trees, sides, k, node, box)
-            if k == len(trees):
-                return False
-            feature, _, low_side, high_side = (one[node] for one in sides[k])
-            low, high = box.get(int(feature), (-np.inf, np.inf))
-            to_right, depth = rng.random() < 0.5, depth + 1
-            box[int(feature)] = (max(low, high_side), high) if to_right else (low, min(high, low_side))
-            node = int((trees[k].right if to_right else trees[k].left)[node])
-    return True
-
-
-def _too_many(trees: list[Tree], kind: str) -> CounterleafError:
-    return CounterleafError(
-        f"cannot read this {kind}: its {len(trees)} trees together have more than {_NODES // 2} regions; pass "
-        f"the original model"
-    )
-
-
 def _merged(trees: list[Tree], kind: str) -> Tree:
     """Return one tree whose leaves are the regions in which every tree has one leaf."""
     sides = [cuts(tree) for tree in trees]
-    if _surely_too_many(trees, sides):
-        raise _too_many(trees, kind)
     left, right, entries, bias = [-1], [-1], [], [0.0]
     stack: list[tuple[int, int, int, Box]] = [(0, 0, 0, {})]  # a new node, and the tree, the node and the box it is for
     while stack:
@@ -231,7 +190,10 @@ def _merged(trees: list[Tree], kind: str) -> Tree:
         if k == len(trees):
             continue
         if len(left) > _NODES:
-            raise _too_many(trees, kind)
+            raise CounterleafError(
+                f"cannot read this {kind}: its {len(trees)} trees together have more than {_NODES // 2} regions; pass "
+                f"the original model"
+            )
         feature, _, low_side, high_side = (one[node] for one in sides[k])
         low, high = box.get(int(feature), (-np.inf, np.inf))
         entries.append((place, int(feature)))

@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, flat
-from counterleaf.model.ensembles.adaptation.agreement import agrees
-from counterleaf.model.ensembles.adaptation.wrappers import adjusted_ensemble
 from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.ensembles.wrappers import adjusted_ensemble
 from counterleaf.model.readers import catboost_trees, lightgbm_trees, linear_tree, onnx_trees, xgboost_trees, ydf_trees
-from counterleaf.model.readers.refusals import refusal, refuse_one_class
 from counterleaf.model.readers.scikit import ensembles, histogram_boosting, linear, trees
 from counterleaf.model.readers.shared.leaf_probes import quiet
-from counterleaf.model.readers.shared.probing import probe_rows
-from counterleaf.model.readers.shared.reader import Gaps, Reader, no_ensemble
+from counterleaf.model.readers.shared.probing import agrees, probe_rows
+from counterleaf.model.readers.shared.reader import Gaps, Reader, no_ensemble, refusal, refuse_one_class
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import adjusted, core_of, innermost, is_pipeline, predicts_itself, rescale_of, unwrap
 from counterleaf.types import Array
@@ -37,12 +35,28 @@ _READERS: tuple[Reader, ...] = tuple(
 )
 
 
-def reader_of(model: Any) -> Reader | None:
-    """Return the reader of a model's class, if there is one."""
-    for reader in () if _own(model) else _READERS:
-        if reader.reads(model):
-            return reader
-    return None
+def _read_own(model: Any) -> Tree:
+    """Return the tree of a model of this package; refuse a model that no reader knows."""
+    if isinstance(model, Tree):
+        return model
+    if isinstance(tree := getattr(model, "tree_", None), Tree):
+        return tree
+    if _own(model):
+        raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
+    raise refusal(model)
+
+
+_OTHER = Reader(classes=(), tree=_read_own)  # of models that need no reader, or have none
+
+
+def _own(model: Any) -> bool:
+    learned = any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__)
+    return isinstance(model, Tree) or isinstance(getattr(model, "tree_", None), Tree) or learned
+
+
+def reader_of(model: Any) -> Reader:
+    """Return the reader of a model's class."""
+    return _OTHER if _own(model) else next((reader for reader in _READERS if reader.reads(model)), _OTHER)
 
 
 def read_tree(model: Any) -> Tree:
@@ -93,7 +107,8 @@ def read_tree(model: Any) -> Tree:
 
 def read_core(core: Any) -> Tree:
     """Return the tree of a model with its wrappers, before a linear value is rescaled."""
-    return adjusted(core, _read(innermost(core)))
+    bare = innermost(core)
+    return adjusted(core, reader_of(bare).tree(bare))
 
 
 def read_model(core: Any, data: Any = None) -> Tree | Ensemble:
@@ -101,13 +116,11 @@ def read_model(core: Any, data: Any = None) -> Tree | Ensemble:
 
     ``data`` is a table that the model takes, for categories that the model itself does not tell.
     """
-    if not predicts_itself(core):
-        return _read_model(core, data)
     try:
         return _read_model(core, data)
-    except CounterleafError:
-        raise
     except Exception as error:  # a predict of the user's may raise anything
+        if isinstance(error, CounterleafError) or not predicts_itself(core):
+            raise
         raise CounterleafError(
             f"cannot read this {type(core).__name__}: its own predict raised {type(error).__name__}: {flat(error)}; "
             f"expected one that takes arrays of numbers"
@@ -137,8 +150,7 @@ def is_ensemble(model: Any) -> bool:
 
     It has more than one, or splits on categories, or its class is always an ensemble.
     """
-    reader = reader_of(model)
-    return reader is not None and reader.is_ensemble(model)
+    return reader_of(model).is_ensemble(model)
 
 
 def read_ensemble(model: Any, data: Any = None) -> Ensemble:
@@ -149,24 +161,9 @@ def read_ensemble(model: Any, data: Any = None) -> Ensemble:
 
     ``data`` is a table that the model takes, for categories that the model itself does not tell. Categorical columns of the
     ensemble hold codes: see ``categories_of``.
-
-    Raises
-    ------
-    CounterleafError
-        If the model is of another kind, is not fitted, or computes something that an Ensemble cannot represent.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = RandomForestClassifier(5, random_state=0).fit(X, y)
-    >>> ensemble = read_ensemble(model)
-    >>> ensemble.n_trees, bool((ensemble.predict_proba(X) == model.predict_proba(X)).all())
-    (5, True)
     """
     reader = reader_of(model)
-    if reader is None or reader.ensemble is no_ensemble:
+    if reader.ensemble is no_ensemble:
         raise CounterleafError(f"cannot read a {type(model).__name__} as an ensemble; expected a forest or boosted trees")
     refuse_one_class(model)
     return reader.ensemble(model, data)
@@ -175,27 +172,16 @@ def read_ensemble(model: Any, data: Any = None) -> Ensemble:
 def categories_of(model: Any, data: Any = None) -> dict[int, list[Any]]:
     """Return the categories of the categorical columns of a model, in the order of their codes.
 
-    The code of a category is its place in the list: 0, 1, ... Where codes go is in ``Ensemble.subsets``: the codes of a
-    subset go right, all other codes go left. That includes the code of an unknown category, which may be any integer outside
-    the list, such as -1 or the length of the list. A missing value is NaN, and goes as ``Ensemble.gap_right`` says:
-
-    - HistGradientBoosting: a missing value goes as the split learned. An unknown category takes the same way, which is left
-      in the ensemble: the children of a split are exchanged where the model sends missing values right.
-    - XGBoost: an unknown category goes left, a missing value as the split learned. The list is empty if the model does not
-      know its categories and ``data`` has codes: it was fitted on codes, or by a version before 3.1.
-    - LightGBM: unknown and missing values take the same way, which is left in the ensemble: the children of such a split are
-      exchanged. The list is empty if the model was fitted on codes. The codes of ordered categories are numbers to its splits.
-    - CatBoost: the categories are those of ``data``; the model refuses missing ones.
-    - YDF: an unknown category is the code 0, whose name is "<OOD>"; a missing value goes as the split says.
+    The code of a category is its place in the list. ``Ensemble.subsets`` are the codes that go right; all other codes go left,
+    also those of unknown categories, and NaN goes as ``Ensemble.gap_right`` says. Where a library does otherwise, its reader
+    exchanges the children of the split. The list is empty if the model was fitted on codes.
     """
-    reader = reader_of(model)
-    return {} if reader is None else reader.categories(model, data)
+    return reader_of(model).categories(model, data)
 
 
 def inputs_of(model: Any, rows: Array, data: Any = None) -> Any:
     """Return what ``as_model(model).predict`` takes for rows of an ensemble: numbers, category codes and NaN."""
-    reader = reader_of(model)
-    return rows if reader is None else reader.inputs(model, rows, data)
+    return reader_of(model).inputs(model, rows, data)
 
 
 def category_columns(model: Any, ensemble: Ensemble, data: Any = None) -> dict[int, list[Any]]:
@@ -214,36 +200,15 @@ def gap_routes(model: Any) -> Gaps | None:
     model that refuses missing numbers.
     """
     bare = innermost(model)
-    reader = reader_of(bare)
-    return None if reader is None else reader.gaps(bare)
+    return reader_of(bare).gaps(bare)
 
 
 def as_model(model: Any) -> Any:
     """Return a model with a predict that takes arrays and tables, mostly the model itself."""
-    reader = reader_of(model)
-    return model if reader is None else reader.as_model(model)
+    return reader_of(model).as_model(model)
 
 
 def guard_of(model: Any) -> float:
     """Return the relative error of the sums of a model, 0 if it adds as a Tree does."""
     bare = innermost(model)
-    reader = reader_of(bare)
-    return 0.0 if reader is None else reader.guard(bare)
-
-
-def _own(model: Any) -> bool:
-    learned = any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__)
-    return isinstance(model, Tree) or isinstance(getattr(model, "tree_", None), Tree) or learned
-
-
-def _read(model: Any) -> Tree:
-    if isinstance(model, Tree):
-        return model
-    if isinstance(tree := getattr(model, "tree_", None), Tree):
-        return tree
-    if _own(model):
-        raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
-    reader = reader_of(model)
-    if reader is None:
-        raise refusal(model)
-    return reader.tree(model)
+    return reader_of(bare).guard(bare)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
 from counterleaf.model.cuts import first_number
-from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.ensembles.ensemble import Ensemble, heap
 from counterleaf.model.ensembles.scoring import Scoring
-from counterleaf.model.readers.refusals import refuse_no_trees
 from counterleaf.model.readers.shared.assembly import Nodes, assemble
-from counterleaf.model.readers.shared.one_tree import categorical, gaps_of, tree_of
-from counterleaf.model.readers.shared.probing import Probe, settled
-from counterleaf.model.readers.shared.reader import Reader
+from counterleaf.model.readers.shared.leaf_probes import categorical, gaps_of, tree_of
+from counterleaf.model.readers.shared.probing import settled, with_noise
+from counterleaf.model.readers.shared.reader import Reader, booster_of, is_booster, refuse_no_trees
 from counterleaf.model.tree import Tree
+from counterleaf.sparse import CSR
 from counterleaf.table.frames import column_names, frame_of_codes, levels_by_name, matrix_of
 from counterleaf.types import Array
 
@@ -30,14 +30,16 @@ _LINKS = {
     **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), "exp"),
     **dict.fromkeys(("multi:softprob", "multi:softmax"), "softmax"),
 }
+_CHOICE = 2.0**100  # the weight of a category: it decides its split alone, and exactly
+_MOST_COLUMNS = 1_000_000
 _CLASSES = ("binary:logistic", "multi:softprob", "multi:softmax")
 _TIED = 2.0**-22  # two scores that close may have the same softmax in float32, and then the first class wins
 
 
 def _is_ensemble(model: Any) -> bool:
-    if not (_is_booster(model) or model.__sklearn_is_fitted__()):
+    if not (is_booster(model) or model.__sklearn_is_fitted__()):
         return False
-    booster = _booster(model)
+    booster = booster_of(model)
     if json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "gblinear":
         return False
     return "c" in (booster.feature_types or ()) or len(booster.get_dump()) > 1
@@ -45,7 +47,7 @@ def _is_ensemble(model: Any) -> bool:
 
 def categories(model: Any, data: Any = None) -> dict[int, list[Any]]:
     """Return the categories by column; an empty list if the model was fitted on codes."""
-    booster = _booster(model)
+    booster = booster_of(model)
     columns = [d for d, kind in enumerate(booster.feature_types or ()) if kind == "c"]
     if not columns:
         return {}
@@ -66,7 +68,7 @@ def decoded(stored: dict[str, Any]) -> list[Any]:
 
 def inputs(model: Any, rows: Any, data: Any = None) -> Any:
     """Return what the model takes for rows of numbers and category codes: the same rows, or a table with the categories."""
-    known, names = categories(model, data), _booster(model).feature_names
+    known, names = categories(model, data), booster_of(model).feature_names
     if not any(known.values()):
         return rows
     columns: dict[str, Any] = {}
@@ -80,20 +82,14 @@ def inputs(model: Any, rows: Any, data: Any = None) -> Any:
 
 def as_model(model: Any) -> Any:
     """Return a model that predicts from arrays; a Booster takes matrices of its own, and may predict probabilities."""
-    if not _is_booster(model):
+    if not is_booster(model):
         return model
     objective = _learner(model)["objective"]["name"]
     return XGBoostClasses(model) if objective.startswith("multi:") else XGBoostBooster(model)
 
 
 class XGBoostBooster:
-    """A Booster of XGBoost that predicts the numbers of its objective from arrays and tables.
-
-    Parameters
-    ----------
-    booster : xgboost.Booster
-        The model.
-    """
+    """A Booster of XGBoost that predicts the numbers of its objective from arrays and tables."""
 
     def __init__(self, booster: Any) -> None:
         self.booster = booster
@@ -101,7 +97,6 @@ class XGBoostBooster:
             self.feature_names_in_ = np.array(booster.feature_names, dtype=object)
 
     def predict(self, X: Any) -> Array:
-        """Return one number per row."""
         return np.asarray(self.booster.inplace_predict(self.taken(X), validate_features=False))
 
     def taken(self, X: Any) -> Any:
@@ -110,20 +105,13 @@ class XGBoostBooster:
 
 
 class XGBoostClasses(XGBoostBooster):
-    """A Booster of XGBoost with several classes, which are 0, 1, ...
-
-    Parameters
-    ----------
-    booster : xgboost.Booster
-        The model.
-    """
+    """A Booster of XGBoost with several classes, which are 0, 1, ..."""
 
     def __init__(self, booster: Any) -> None:
         super().__init__(booster)
         self.classes_ = np.arange(int(_learner(booster)["learner_model_param"]["num_class"]))
 
     def predict(self, X: Any) -> Array:
-        """Return the class of each row."""
         found = super().predict(X)
         return found.astype(int) if found.ndim == 1 else np.asarray(found.argmax(axis=1))
 
@@ -135,7 +123,7 @@ class XGBoostClasses(XGBoostBooster):
 
 def read(model: Any, data: Any = None) -> Ensemble:
     """Return the ensemble of a fitted model."""
-    kind, booster, learner = type(model).__name__, _booster(model), _learner(model)
+    kind, booster, learner = type(model).__name__, booster_of(model), _learner(model)
     sizes = {d: len(values) for d, values in categories(model, data).items()}
     made, starts = assembled(learner, kind, _rounds(model), labels_of(model, learner))
     for d, codes in made.subset_columns:
@@ -151,7 +139,7 @@ def read(model: Any, data: Any = None) -> Ensemble:
 
     orders = [replace(made.scoring, late=late) for late in (False, True)]
     candidates = (replace(made, start=start, scoring=scoring) for start in starts for scoring in orders)
-    return settled(candidates, Probe(kind, predict, scores, sizes))
+    return settled(candidates, kind, predict, scores, sizes)
 
 
 def assembled(learner: dict[str, Any], kind: str, rounds: int, labels: Array) -> tuple[Ensemble, Iterator[Array]]:
@@ -201,21 +189,9 @@ def labels_of(model: Any, learner: dict[str, Any]) -> Array:
     return np.arange(max(groups, 2)) if saved or groups > 1 else np.array(())
 
 
-def _is_booster(model: Any) -> bool:
-    return any(c.__module__.startswith("xgboost.") and c.__name__ == "Booster" for c in type(model).__mro__)
-
-
-def _booster(model: Any) -> Any:
-    if _is_booster(model):
-        return model
-    if not model.__sklearn_is_fitted__():
-        raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
-    return model.get_booster()
-
-
 def _learner(model: Any) -> dict[str, Any]:
     """Return what a model stores about itself."""
-    booster = _booster(model)
+    booster = booster_of(model)
     if booster is not model and not np.isnan(model.missing):
         raise CounterleafError(
             f"this {type(model).__name__} takes {model.missing!r} for missing; expected NaN: fit it with missing=np.nan"
@@ -233,7 +209,7 @@ def trees_of(learner: dict[str, Any]) -> dict[str, Any]:
 
 def _rounds(model: Any) -> int:
     """Return the number of rounds by which the model predicts, 0 for all of them."""
-    return 0 if _is_booster(model) else int(model._get_iteration_range(None)[1])
+    return 0 if is_booster(model) else int(model._get_iteration_range(None)[1])
 
 
 def _end(rounds: int, state: dict[str, Any]) -> int:
@@ -304,10 +280,77 @@ def _starts(base: Array, link: str) -> Iterator[Array]:
 
 def _one_tree(model: Any) -> Tree:
     kind = type(model).__name__
-    trees, labels = _trees(_learner(model), kind), None if _is_booster(model) else getattr(model, "classes_", None)
-    if "c" in (_booster(model).feature_types or ()):
+    trees, labels = _trees(_learner(model), kind), None if is_booster(model) else getattr(model, "classes_", None)
+    if "c" in (booster_of(model).feature_types or ()):
         raise categorical(kind)
     return tree_of(model, trees, as_model(model), labels)
+
+
+def is_xgboost(content: Any) -> bool:
+    """Return whether the content of a JSON file is a model that XGBoost saved."""
+    return isinstance(content, Mapping) and "learner" in content and "version" in content
+
+
+def read_xgboost(content: Mapping[str, Any]) -> tuple[Ensemble, list[str], dict[int, list[Any]]]:
+    """Return the ensemble of a model that XGBoost saved as JSON.
+
+    XGBoost itself does not predict, so the noise of the scores is a bound on the rounding of its sums in any order. A
+    classifier of the scikit-learn interface has the classes 0, 1, ...; another model predicts the numbers of its objective.
+    """
+    try:
+        learner: Any = content["learner"]
+        best = learner.get("attributes", {}).get("best_iteration")
+        rounds = 0 if best is None else int(best) + 1
+        found, starts = assembled(learner, "XGBoost model", rounds, labels_of(None, learner))
+        first, *others = starts
+        names = [str(name) for name in learner.get("feature_names", ())]
+        if len(names) not in (0, found.n_features) or found.n_features > _MOST_COLUMNS:
+            raise ValueError(f"{len(names)} names for {found.n_features} columns")
+        kinds = learner.get("feature_types", ())
+        stored = trees_of(learner).get("cats", {}).get("enc", [])
+        known = {d: decoded(stored[d]) if d < len(stored) else [] for d, kind in enumerate(kinds) if kind == "c"}
+        for d, values in known.items():
+            if not values:
+                raise CounterleafError(
+                    f"the file does not tell the categories of column {names[d] if names else d!r}; fit it again with XGBoost "
+                    f"3.1 or later, on a pandas frame with categories"
+                )
+    except CounterleafError:
+        raise
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UnicodeDecodeError, ValueError) as error:
+        raise CounterleafError(
+            f"the XGBoost model is damaged or of an unknown version ({type(error).__name__}: {flat(error)}); save it again "
+            f"with save_model('model.json')"
+        ) from None
+    found = replace(found, start=first)
+    sums = 2.0 if "weight_drop" in learner["gradient_booster"] else 1.0  # dart weighs its trees before it adds
+    noise = sums * found.rounding + max((float(np.abs(one - first).max()) for one in others), default=0.0)
+    found = with_noise(found, noise)
+    return (_one_hot(found, {d: len(values) for d, values in known.items()}) if known else found), names, known
+
+
+def _one_hot(ensemble: Ensemble, sizes: Mapping[int, int]) -> Ensemble:
+    """Return an ensemble of category codes with one column per category in their place."""
+    tree, width = ensemble.splits, ensemble.n_features
+    starts = np.append(0, np.cumsum([sizes.get(d, 1) for d in range(width)]))
+    rows, columns, data = [], [], []
+    bias = tree.bias[: tree.n_nodes // 2].copy()
+    for k in range(len(bias)):
+        held, weights = tree.weights.row(k)
+        codes: Sequence[int] = range(sizes.get(int(held[0]), 0)) if k in ensemble.subsets else ()
+        right = set(ensemble.subsets[k].tolist()) if k in ensemble.subsets else set()
+        if k in ensemble.subsets:
+            bias[k] = 0.0
+            rows += [k] * len(codes)
+            columns += [int(starts[held[0]]) + code for code in codes]
+            data += [_CHOICE if code in right else -_CHOICE for code in codes]
+        else:
+            rows += [k] * len(held)
+            columns += starts[held].tolist()
+            data += weights.tolist()
+    weights = CSR.from_entries(rows, columns, data, (tree.n_nodes, int(starts[-1])))
+    column = None if ensemble.gap_column is None else starts[ensemble.gap_column]
+    return replace(ensemble, splits=heap(weights, bias, tree.closed, tree.dtype), subsets={}, gap_column=column)
 
 
 READER = Reader(

@@ -13,8 +13,7 @@ import numpy as np
 from counterleaf import _core
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
-from counterleaf.model.decision import Goal
-from counterleaf.model.ensembles.decision import ScoreDecision, ScoreGoal
+from counterleaf.model.decision import Goal, ScoreDecision, ScoreGoal
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import GAP, Findings, Status

@@ -12,7 +12,7 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.scikit.trees import check_nodes
 from counterleaf.model.readers.shared.assembly import Nodes, assemble, scattered
-from counterleaf.model.readers.shared.probing import Probe, settled, takes_gaps, with_noise
+from counterleaf.model.readers.shared.probing import settled, takes_gaps, with_noise
 from counterleaf.model.readers.shared.reader import Reader
 from counterleaf.types import Array
 
@@ -27,13 +27,7 @@ def is_tree(model: Any) -> bool:
 
 
 def trees_in(model: Any) -> list[Any]:
-    """Return the fitted trees of an ensemble, a flat list.
-
-    Raises
-    ------
-    CounterleafError
-        If the model is not fitted, has several outputs, or consists of other models.
-    """
+    """Return the fitted trees of an ensemble, a flat list."""
     kind = type(model).__name__
     if getattr(model, "estimators_", None) is None:
         raise CounterleafError(f"this {kind} is not fitted; call fit first")
@@ -52,17 +46,7 @@ def trees_in(model: Any) -> list[Any]:
 
 
 def nodes_of(tree: Any, value: Array, columns: Sequence[int] | Array | None = None) -> Nodes:
-    """Return the nodes of one tree.
-
-    Parameters
-    ----------
-    tree : object
-        A fitted decision tree.
-    value : (N, W) array
-        What its nodes add to the scores.
-    columns : sequence of int, optional
-        The column of the ensemble for each column of the tree, by default the same.
-    """
+    """Return the nodes of one tree."""
     arrays = tree.tree_
     check_nodes(tree, arrays, type(tree).__name__, len(getattr(tree, "classes_", (0,))))
     inner = arrays.children_left >= 0
@@ -87,57 +71,51 @@ def read(model: Any, data: Any = None) -> Ensemble:
     return _READ[next(c.__name__ for c in type(model).__mro__ if c.__name__ in _READ)](model)
 
 
+def _settled(
+    model: Any, nodes: list[Nodes], scoring: Scoring, start: Any, scores: Any, output: Any = None, noisy: bool = False
+) -> Ensemble:
+    """Return the ensemble of some trees, compared with the model; it is noisy if it adds in another order than these."""
+    width, labels = model.n_features_in_, getattr(model, "classes_", ())
+    gaps = takes_gaps(model.predict, width)
+    compares = ("left", "float32")
+    made = assemble(nodes, scoring, width=width, start=start, classes=labels, output=output, gaps=gaps, compares=compares)
+    made = with_noise(made, made.rounding) if noisy else made
+    return settled([made], type(model).__name__, model.predict, scores)
+
+
 def _mean(model: Any) -> Ensemble:
     """Return a forest or bagging: the mean of what the trees predict."""
-    kind, trees, width = type(model).__name__, trees_in(model), model.n_features_in_
-    labels = getattr(model, "classes_", None)
-    bagged = hasattr(model, "estimators_features_")
-    columns = model.estimators_features_ if bagged else [None] * len(trees)
-    nodes = []
+    trees, labels = trees_in(model), getattr(model, "classes_", None)
+    columns = model.estimators_features_ if hasattr(model, "estimators_features_") else [None] * len(trees)
+    nodes, whole = [], True
     for tree, some in zip(trees, columns, strict=True):
         value = shares_of(tree)
         if labels is not None and len(tree.classes_) != len(labels):  # a sample without some class
             value = scattered(value, np.asarray(tree.classes_, int).tolist(), len(labels))
         nodes.append(nodes_of(tree, value, some))
+        held = value[tree.tree_.children_left < 0]
+        whole = whole and np.array_equal(held, np.rint(held))
     scoring = Scoring(*(("value", "identity") if labels is None else ("largest", "share")), divisor=float(len(trees)))
-    outputs = 1 if labels is None else len(labels)
-    made = assemble(
-        nodes,
-        scoring,
-        width=width,
-        start=np.zeros(outputs),
-        classes=() if labels is None else labels,
-        gaps=takes_gaps(model.predict, width),
-        compares=("left", "float32"),
-    )
-    if model.n_jobs not in (None, 1) and not np.array_equal(made.value, np.rint(made.value)):
-        made = with_noise(made, made.rounding)  # threads add in any order; sums of integers are exact in all of them
-    return settled([made], Probe(kind, model.predict, model.predict if labels is None else model.predict_proba))
+    scores = model.predict if labels is None else model.predict_proba
+    # threads add in any order; sums of integers are exact in all of them
+    noisy = model.n_jobs not in (None, 1) and not whole
+    return _settled(model, nodes, scoring, np.zeros(1 if labels is None else len(labels)), scores, noisy=noisy)
 
 
 def _boosted(model: Any) -> Ensemble:
     """Return gradient boosting with exact splits."""
-    kind, trees, width = type(model).__name__, trees_in(model), model.n_features_in_
-    rounds, groups = model.estimators_.shape
+    trees, (rounds, groups) = trees_in(model), model.estimators_.shape
     labels = getattr(model, "classes_", None)
-    start = _start(model, kind, width)
+    start = _start(model, type(model).__name__, model.n_features_in_)
     if labels is None:
         scoring = Scoring("value", "identity")
     elif groups == 1:  # the exponential loss has half the log odds
         scoring = Scoring("threshold", "logistic", temperature=0.5 if model.loss == "exponential" else 1.0)
     else:
         scoring = Scoring("largest", "softmax")
-    made = assemble(
-        [nodes_of(tree, model.learning_rate * shares_of(tree)) for tree in trees],
-        scoring,
-        width=width,
-        start=start,
-        classes=() if labels is None else labels,
-        output=np.tile(np.arange(groups), rounds),
-        gaps=takes_gaps(model.predict, width),
-        compares=("left", "float32"),
-    )
-    return settled([made], Probe(kind, model.predict, model.predict if labels is None else model.decision_function))
+    nodes = [nodes_of(tree, model.learning_rate * shares_of(tree)) for tree in trees]
+    scores = model.predict if labels is None else model.decision_function
+    return _settled(model, nodes, scoring, start, scores, np.tile(np.arange(groups), rounds))
 
 
 def _start(model: Any, kind: str, width: int) -> Array:
@@ -155,8 +133,7 @@ def _start(model: Any, kind: str, width: int) -> Array:
 def _vote(model: Any) -> Ensemble:
     """Return a vote of trees."""
     classifies = hasattr(model, "voting")
-    trees = trees_in(model)
-    width, weights = trees[0].n_features_in_, model._weights_not_none
+    trees, weights = trees_in(model), model._weights_not_none
     factors = np.ones(len(trees)) if weights is None else np.asarray(weights, float)
     hard = classifies and model.voting == "hard"
 
@@ -168,19 +145,10 @@ def _vote(model: Any) -> Ensemble:
     else:
         divisor = float(len(trees) if weights is None else factors.sum())
         scoring = Scoring(*(("largest", "share") if classifies else ("value", "identity")), divisor=divisor)
-    made = assemble(
-        [nodes_of(tree, held(tree) * factor) for tree, factor in zip(trees, factors, strict=True)],
-        scoring,
-        width=width,
-        start=np.zeros(len(model.classes_) if classifies else 1),
-        classes=model.classes_ if classifies else (),
-        gaps=takes_gaps(model.predict, width),
-        compares=("left", "float32"),
-    )
-    if not classifies and len(trees) >= _UNROLLED:
-        made = with_noise(made, made.rounding)  # the mean of one row is added in another order than that of many
+    nodes = [nodes_of(tree, held(tree) * factor) for tree, factor in zip(trees, factors, strict=True)]
     scores = None if hard else model.predict_proba if classifies else model.predict
-    return settled([made], Probe(type(model).__name__, model.predict, scores))
+    noisy = not classifies and len(trees) >= _UNROLLED  # the mean of one row is added in another order than that of many
+    return _settled(model, nodes, scoring, np.zeros(len(model.classes_) if classifies else 1), scores, noisy=noisy)
 
 
 def _weighted(model: Any) -> Ensemble:
@@ -197,16 +165,9 @@ def _weighted(model: Any) -> Ensemble:
         return np.column_stack([-found, found]) / 2 if count == 2 else found
 
     total = float(model.estimator_weights_.sum())
-    made = assemble(
-        [nodes_of(tree, held(tree, weight)) for tree, weight in zip(trees, model.estimator_weights_, strict=False)],
-        Scoring("largest", "softmax", divisor=total, temperature=float(count - 1)),
-        width=model.n_features_in_,
-        start=np.zeros(count),
-        classes=labels,
-        gaps=takes_gaps(model.predict, model.n_features_in_),
-        compares=("left", "float32"),
-    )
-    return settled([made], Probe(type(model).__name__, model.predict, scores))
+    nodes = [nodes_of(tree, held(tree, weight)) for tree, weight in zip(trees, model.estimator_weights_, strict=False)]
+    scoring = Scoring("largest", "softmax", divisor=total, temperature=float(count - 1))
+    return _settled(model, nodes, scoring, np.zeros(count), scores)
 
 
 def _median(model: Any) -> Ensemble:

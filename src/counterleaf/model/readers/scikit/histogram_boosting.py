@@ -12,12 +12,10 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import first_number
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
-from counterleaf.model.readers.refusals import refuse_no_trees
 from counterleaf.model.readers.shared.assembly import Nodes, assemble
-from counterleaf.model.readers.shared.leaf_probes import quiet
-from counterleaf.model.readers.shared.one_tree import categorical, gaps_of, tree_of
-from counterleaf.model.readers.shared.probing import Probe, settled
-from counterleaf.model.readers.shared.reader import Reader
+from counterleaf.model.readers.shared.leaf_probes import categorical, gaps_of, quiet, tree_of
+from counterleaf.model.readers.shared.probing import settled
+from counterleaf.model.readers.shared.reader import Reader, refuse_no_trees
 from counterleaf.model.tree import Tree
 from counterleaf.table.frames import frame_of_codes
 from counterleaf.types import Array, is_missing
@@ -90,7 +88,7 @@ def read(model: Any, data: Any = None) -> Ensemble:
     def scores(rows: Array) -> Array:
         return np.asarray(model._raw_predict(inputs(model, rows)))
 
-    return settled([made], Probe(kind, lambda rows: model.predict(inputs(model, rows)), scores, sizes))
+    return settled([made], kind, lambda rows: model.predict(inputs(model, rows)), scores, sizes)
 
 
 def _nodes(predictor: Any, place: Array, sizes: dict[int, int]) -> Nodes:

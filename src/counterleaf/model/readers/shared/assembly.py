@@ -18,29 +18,15 @@ Codes = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """The nodes of one tree or of several.
+    """The nodes of one tree or of several."""
 
-    Parameters
-    ----------
-    left, right : (N,) array of int
-        The children of each node; -1 marks a leaf.
-    column, threshold : (N,) array
-        What a split tests; ignored at leaves.
-    gap_right : (N,) array of bool
-        Whether a missing value goes right.
-    value : (N, W) array of float
-        What the leaves hold.
-    subset : dict, optional
-        By node, for splits on category codes: the codes that go right.
-    """
-
-    left: Array
-    right: Array
-    column: Array
-    threshold: Array
-    gap_right: Array
-    value: Array
-    subset: dict[int, Codes] = field(default_factory=dict)
+    left: Array  # (N,) array of int: the children of each node; -1 marks a leaf
+    right: Array  # (N,) array of int: the children of each node; -1 marks a leaf
+    column: Array  # (N,) array: what a split tests; ignored at leaves
+    threshold: Array  # (N,) array: what a split tests; ignored at leaves
+    gap_right: Array  # (N,) array of bool: whether a missing value goes right
+    value: Array  # (N, W) array of float: what the leaves hold
+    subset: dict[int, Codes] = field(default_factory=dict)  # by node, for splits on category codes: the codes that go right
 
 
 def joined(trees: Sequence[Nodes]) -> tuple[Nodes, Array]:
@@ -109,32 +95,7 @@ def assemble(
     gaps: bool = True,
     compares: tuple[str, str] = ("left", "float64"),
 ) -> Ensemble:
-    """Return the ensemble of some trees.
-
-    Parameters
-    ----------
-    trees : sequence of Nodes
-        The trees, in the order in which the model adds them.
-    scoring : Scoring
-        How the model adds, and what it makes of the scores.
-    width : int
-        The number of columns.
-    start : (K,) array-like
-        The scores without any tree.
-    classes : array-like, default=()
-        The labels; empty for regression.
-    output : (T,) array-like, optional
-        The first score to which each tree adds, by default 0.
-    gaps : bool, default=True
-        Whether the model takes missing values.
-    compares : tuple, default=("left", "float64")
-        The side of a threshold itself, and the format to which the model casts rows.
-
-    Raises
-    ------
-    CounterleafError
-        If a leaf does not hold a finite number.
-    """
+    """Return the ensemble of some trees."""
     nodes, roots = ordered(*joined(trees))
     inner = np.flatnonzero(nodes.left >= 0)
     split, first, subsets = _distinct(nodes, inner, gaps)

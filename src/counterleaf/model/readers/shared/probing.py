@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,33 +12,13 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import cuts
 from counterleaf.model.ensembles.ensemble import Ensemble, catalogue
 from counterleaf.model.readers.shared.leaf_probes import quiet
+from counterleaf.table.features import Feature, Numeric
 from counterleaf.types import Array
 
 _ROWS = 400
 _SPLITS = 4000  # that are sampled for rows on their two sides
+CLOSE = 1e-6  # relative: values and probabilities in float32, or functions of them that two libraries compute
 Ask = Callable[[Array], Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Probe:
-    """How to ask a model about rows of numbers and of category codes.
-
-    Parameters
-    ----------
-    kind : str
-        The name of the model's class.
-    predict : callable
-        From rows to labels or values.
-    scores : callable, optional
-        From rows to the (n, K) scores, if the model shows them.
-    codes : dict, default={}
-        The number of categories of each categorical column.
-    """
-
-    kind: str
-    predict: Ask
-    scores: Ask | None = None
-    codes: dict[int, int] | None = None
 
 
 def takes_gaps(predict: Ask, width: int) -> bool:
@@ -52,17 +32,7 @@ def takes_gaps(predict: Ask, width: int) -> bool:
 
 
 def probe_rows(ensemble: Ensemble, codes: dict[int, int], n: int = _ROWS) -> Array:
-    """Return rows between the thresholds, rows exactly on both sides of them and, if the model takes them, missing values.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The ensemble.
-    codes : dict
-        The number of categories of each categorical column.
-    n : int
-        The number of rows.
-    """
+    """Return rows between the thresholds, rows exactly on both sides of them and, if the model takes them, missing values."""
     rng = np.random.default_rng(0)
     tree, width = ensemble.splits, ensemble.n_features
     some = np.flatnonzero(np.diff(tree.weights.indptr) == 1)
@@ -87,57 +57,67 @@ def probe_rows(ensemble: Ensemble, codes: dict[int, int], n: int = _ROWS) -> Arr
     return np.asarray(np.clip(rows, -1e30, 1e30))
 
 
-def settled(candidates: Iterable[Ensemble], probe: Probe) -> Ensemble:
-    """Return the ensemble that computes what the model computes.
+def codes_at_cuts(ensemble: Ensemble, features: Sequence[Feature], starts: Sequence[int], n: int) -> Array:
+    """Return made-up rows as codes: numbers around the cuts of an ensemble over variables, and all values of the others."""
+    rng, rows = np.random.default_rng(1), probe_rows(ensemble, {}, n)
+    places = np.arange(n)
+    return np.column_stack(
+        [
+            rows[:, start] if isinstance(feature, Numeric) else rng.permutation(places % feature.size)
+            for feature, start in zip(features, starts, strict=True)
+        ]
+    ).astype(float)
 
-    Parameters
-    ----------
-    candidates : iterable of Ensemble
-        Ensembles that differ in the order of the sum or in the start, the most likely one first.
-    probe : Probe
-        How to ask the model.
 
-    Returns
-    -------
-    Ensemble
-        The first one whose scores are those of the model bit for bit. If there is none, the first whose scores differ by no
-        more than rounding can explain, with that bound as its noise.
+def settled(
+    candidates: Iterable[Ensemble], kind: str, predict: Ask, scores: Ask | None = None, codes: dict[int, int] | None = None
+) -> Ensemble:
+    """Return the first ensemble whose scores are those of a model bit for bit.
 
-    Raises
-    ------
-    CounterleafError
-        If the model computes other scores, or makes other predictions.
+    If there is none, it is the first whose scores differ by no more than rounding can explain, with that bound as its noise.
+    ``predict`` takes rows to labels or values, ``scores`` to the (n, K) scores if the model shows them; ``codes`` are the
+    numbers of categories of the categorical columns.
     """
     choices = list(candidates)
-    rows = probe_rows(choices[0], probe.codes or {})
+    rows = probe_rows(choices[0], codes or {})
     chosen = choices[0]
-    if probe.scores is not None:
+    if scores is not None:
         with quiet():
-            found = np.asarray(probe.scores(rows), np.float64).reshape(len(rows), -1)
+            found = np.asarray(scores(rows), np.float64).reshape(len(rows), -1)
         leaves = chosen.apply(rows)
         ours = [one.scoring.add(one.start, one.value, one.output, leaves) for one in choices]
-        exact = [k for k, scores in enumerate(ours) if np.array_equal(scores, found)]
+        exact = [k for k, one in enumerate(ours) if np.array_equal(one, found)]
         if exact:
             chosen = choices[exact[0]]
         else:
             bounds = [one.rounding for one in choices]
             near = [k for k, one in enumerate(ours) if one.shape == found.shape and np.abs(one - found).max() <= bounds[k]]
             if not near:
-                raise _unlike(probe.kind)
+                raise _unlike(kind)
             chosen = with_noise(choices[near[0]], bounds[near[0]])
     with quiet():
-        said = np.ravel(np.asarray(probe.predict(rows)))
+        said = np.ravel(np.asarray(predict(rows)))
     if chosen.scoring.link == "exp" and not np.array_equal(chosen.predict(rows), said):
         # the library's exp differs from NumPy's in the last digits: relative to the value, so like a change of the exponent
         chosen = with_noise(chosen, 4.0 * float(np.finfo(chosen.scoring.dtype).eps) + chosen.rounding)
     if not _predicts_same(chosen, rows, said):
-        raise _unlike(probe.kind)
+        raise _unlike(kind)
     return chosen
 
 
 def with_noise(ensemble: Ensemble, noise: float) -> Ensemble:
     """Return an ensemble whose scores may differ from those of the model by that much more."""
     return replace(ensemble, scoring=replace(ensemble.scoring, noise=ensemble.scoring.noise + noise))
+
+
+def agrees(ensemble: Ensemble, points: Array, found: Array, outward: Callable[[Array], Array] | None = None) -> bool:
+    """Return whether a model predicts the same as an ensemble."""
+    scoring, scores = ensemble.scoring, ensemble.scores(points)
+    if ensemble.is_regression:
+        values = scoring.values(scores)
+        values = values if outward is None else outward(values)
+        return bool(np.allclose(found, values, rtol=CLOSE, atol=CLOSE * np.abs(values).max(initial=0.0)))
+    return _same_classes(ensemble, scores, found, 2.0)
 
 
 def _predicts_same(ensemble: Ensemble, rows: Array, said: Array) -> bool:
@@ -150,10 +130,14 @@ def _predicts_same(ensemble: Ensemble, rows: Array, said: Array) -> bool:
         slack = 4.0 * float(np.finfo(scoring.dtype).eps) + 2.0 * scoring.noise
         value = scoring.values(scores)
         return bool((np.abs(value - said) <= slack * np.maximum(np.abs(value), 1.0)).all())
-    ours = ensemble.classes[scoring.decide(scores)]
     several = scoring.kind == "largest" and scores.shape[1] > 1  # two of them have noise
-    clear = (scoring.lead(scores) > (2.0 if several else 1.0) * scoring.noise) | (scoring.noise == 0.0)
-    return bool((ours == said)[clear].all())
+    return _same_classes(ensemble, scores, said, 2.0 if several else 1.0)
+
+
+def _same_classes(ensemble: Ensemble, scores: Array, said: Array, times: float) -> bool:
+    scoring = ensemble.scoring
+    clear = (scoring.lead(scores) > times * scoring.noise) | (scoring.noise == 0.0)
+    return bool((said == ensemble.classes[scoring.decide(scores)])[clear].all())
 
 
 def _unlike(kind: str) -> CounterleafError:

@@ -16,8 +16,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import first_number
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.readers.shared.leaf_probes import quiet
-from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import ColumnModel, Rescale, exchanged, innermost, rescale_of, stand_in, unwrap
+from counterleaf.model.wrappers import check_one_change, exchanged, innermost, stand_in, unwrap
 from counterleaf.types import Array
 
 _FAR = 1e30  # beyond any score, also as float32
@@ -27,7 +26,7 @@ _THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 def adjusted_ensemble(core: Any, ensemble: Ensemble) -> Ensemble:
     """Return the ensemble of a core, given that of the model inside it; refuse a wrapper that decides by several scores.
 
-    It has the same trees with another decision; a regression is rescaled, see ``rescale_model``.
+    It has the same trees with another decision; a regression is rescaled, see ``rescale_of``.
     """
     bare = innermost(core)
     if core is bare or ensemble.is_regression:
@@ -77,8 +76,7 @@ def _change(label: Callable[[Array], Array], classes: Array, kind: str) -> tuple
     """Return whether the second class is that of high scores, and the least score of the class of high scores."""
     side = np.concatenate([np.linspace(0.0, 40.0, 4001)[1:], np.geomspace(40.0, _FAR, 200)])
     found = label(np.concatenate([-side[::-1], [0.0], side]))
-    if (found[1:] != found[:-1]).sum() > 1:
-        raise CounterleafError(f"this {kind} changes its class more than once along the score; expected one threshold")
+    check_one_change(found, kind)
     if found[0] == found[-1]:
         return True, -_FAR if found[0] == classes[1] else _FAR
     return bool(found[-1] == classes[1]), float(first_number(lambda x: label(x) == found[-1], 1, _FAR)[0])
@@ -112,32 +110,3 @@ def _score_model(bare: Any, ensemble: Ensemble) -> Any:
     return stand_in(
         labels, lambda X: labels[scoring.decide(X[:, :1])], lambda X: scoring.probabilities(X[:, :1]), score, width=2
     )
-
-
-def rescale_model(core: Any, model: Tree | Ensemble) -> Rescale | None:
-    """Return the map from the values of an ensemble, or from the linear outputs of a tree, to those of the core.
-
-    Parameters
-    ----------
-    core : object
-        A fitted model with its wrappers.
-    model : Tree or Ensemble
-        Its tree or trees.
-
-    Returns
-    -------
-    Rescale or None
-        The map; None if the values are the same.
-
-    Raises
-    ------
-    CounterleafError
-        If the map is not monotone.
-    """
-    if isinstance(model, Tree):
-        return rescale_of(core, model)
-    if not model.is_regression or core is innermost(core):
-        return None
-    found = Rescale(exchanged(core, ColumnModel()))
-    found.check(type(core).__name__)
-    return found

@@ -7,6 +7,7 @@ separates its values. What a split does is found by sending values through the f
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any
 
@@ -14,32 +15,24 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, some
 from counterleaf.model.cuts import cuts
-from counterleaf.model.ensembles.adaptation.pieces import Sides, in_pieces
 from counterleaf.model.ensembles.ensemble import Ensemble, heap
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines import probing
-from counterleaf.model.pipelines.gap_routes import probe_column_routes
+from counterleaf.model.pipelines.gap_routes import probe_routes
 from counterleaf.model.pipelines.probing import Probe
 from counterleaf.model.pipelines.study import Study
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
 _CHOICE = 2.0**100  # the weight of a category: it decides its split alone, and exactly
+_MOST_NODES = 10_000_000  # of trees whose splits became several cuts
 _CELLS = 2_000_000  # of an encoded table of probes, and of sides that are compared at once
 
 
 class ForestFolding:
-    """The folded splits of the ensemble at the end of a pipeline.
+    """The folded splits of the ensemble at the end of a pipeline."""
 
-    Parameters
-    ----------
-    probe : Probe
-        The steps; ``probe.found.read`` is the ensemble.
-    seen : dict
-        What the model sees of each value of a finite feature.
-    study : Study or None
-        The findings about steps that must be probed.
-    """
+    exact = True
 
     def __init__(self, probe: Probe, seen: dict[int, Array], study: Study | None) -> None:
         self._probe, self._seen, self._study = probe, seen, study
@@ -104,20 +97,7 @@ class ForestFolding:
         self._chosen.append((which[rows], start + variables, weights))
 
     def right(self, which: Array, x: Array) -> Array:
-        """Return whether the model sends rows to the right.
-
-        Parameters
-        ----------
-        which : (n,) or (n, 1) array of int
-            Splits.
-        x : (n,) or (n, m) array
-            What the model sees in the columns of these splits; NaN if it is missing.
-
-        Returns
-        -------
-        array of bool
-            The sides.
-        """
+        """Return whether the model sends rows to the right."""
         above = x >= self._first[which]
         out = np.asarray(np.where(np.isnan(x), self._gap_right[which], above ^ self._swapped[which]))
         for row in np.flatnonzero(self._subset[which].ravel()).tolist() if self._old.subsets else ():
@@ -128,9 +108,7 @@ class ForestFolding:
     def _cut(self, which: Array) -> None:
         """Fold splits on raw numbers: the steps are monotone, so one number is the first on its side."""
         probe, raw = self._probe, self._raw[which]
-        slot = np.zeros(len(which), np.int64)  # one made-up row serves one split of each raw column
-        for k in np.unique(raw).tolist():
-            slot[raw == k] = np.arange((raw == k).sum())
+        slot = probing.slots(raw)
         size = max(1, _CELLS // len(probe.raws))
         for begin in range(0, int(slot.max()) + 1, size):
             here = (slot >= begin) & (slot < begin + size)
@@ -138,18 +116,10 @@ class ForestFolding:
 
     def _cut_part(self, which: Array, raw: Array, slot: Array) -> None:
         probe, slots = self._probe, int(slot.max()) + 1
-        raws = np.unique(raw).tolist()
         falling = np.zeros(len(which), bool)
 
-        def seen(x: Array) -> Array:
-            values = {k: np.full((slots, x.shape[1]), probe.usual[k]) for k in raws}
-            for k, numbers in values.items():
-                numbers[slot[raw == k]] = x[raw == k]
-            made = probe.numbers({k: numbers.ravel() for k, numbers in values.items()})
-            return np.asarray(made.reshape(slots, x.shape[1], -1)[slot, :, self._column[which]])
-
         def beyond(x: Array) -> Array:
-            return self.right(which[:, None], seen(x)) ^ falling[:, None]
+            return self.right(which[:, None], probe.numbers_at(raw, self._column[which], slot, x)) ^ falling[:, None]
 
         ends = beyond(np.repeat([[-probing.TOP, probing.TOP]], len(which), axis=0))
         falling = ends[:, 0] & ~ends[:, 1]
@@ -207,22 +177,15 @@ class ForestFolding:
                 row, at = np.nonzero(side[:, 1:] != side[:, :-1])
                 for some_of in np.array_split(np.arange(len(row)), max(1, len(row) * len(study.usual) // _CELLS)):
                     if len(some_of):
-                        self._edges.append(self._bisect(study, k, j, part[row[some_of]], at[some_of]))
+                        split = part[row[some_of]]
+                        right = functools.partial(self._right_of_column, split, j)
+                        self._edges.append((split, study.changes(k, at[some_of], study.is_steps(j), right)))
 
-    def _bisect(self, study: Study, k: int, j: int, which: Array, at: Array) -> tuple[Array, Array]:
-        """Return the splits and the first number after each change of side."""
-        x = study.x[k]
-        # the numbers of columns made of steps are on both sides of every edge
-        low = np.nextafter(x[at + 1], -np.inf) if study.is_steps(j) else x[at]
-        before = self.right(which, study.made[k][at, j])
+    def _right_of_column(self, which: Array, j: int, made: Array) -> Array:
+        """Return whether the model sends rows, given as it sees them, to the right at splits on a column."""
+        return self.right(which[:, None], made[:, :, j])
 
-        def other(numbers: Array) -> Array:
-            made = study.probe.safely(k, numbers.ravel())[:, j].reshape(numbers.shape)
-            return np.asarray(self.right(which[:, None], made) != before[:, None])
-
-        return which, probing.first_between(other, low, x[at + 1], study.points(len(which)))
-
-    def ensemble(self) -> Ensemble:
+    def folded(self) -> tuple[Ensemble, None]:
         """Return the ensemble over the variables."""
         probe, old = self._probe, self._old
         split = np.concatenate([np.empty(0, np.int64), *(part for part, _ in self._edges)])
@@ -247,11 +210,72 @@ class ForestFolding:
         shape = (2 * len(bias) + 1, probe.schema.width)
         weights = CSR.from_entries(np.concatenate(rows), np.concatenate(columns), np.concatenate(data), shape)
         made = replace(old, splits=heap(weights, bias), gap_right=None, gap_column=None, subsets={})
-        return in_pieces(made, Sides(first, counts, self._low))
+        return _in_pieces(made, first, counts, self._low), None
 
-    def routes(self) -> Routes | None:
+    def routes(self, _: None) -> Routes | None:
         """Return where missing numbers go; None if a split became several."""
         counts = np.bincount(np.concatenate([np.empty(0, np.int64), *(part for part, _ in self._edges)]), minlength=self._size)
         if (counts > 1).any():
             return None
-        return probe_column_routes(self._probe, self._column, self.right, self._old.gap_right is not None)
+        splits: dict[tuple[int, ...], Array] = {
+            (j,): np.flatnonzero(self._column == j) for j in np.unique(self._column[self._column >= 0]).tolist()
+        }
+
+        def right(which: Array, made: Array) -> Array:
+            return self.right(which, made[self._column[which]])
+
+        mixes, routed = "the steps of the pipeline compute with it", self._old.gap_right is not None
+        return probe_routes(self._probe, splits, right, 2 * self._size + 1, mixes, routed)
+
+
+def _in_pieces(ensemble: Ensemble, starts: Array, edges: Array, rises: Array) -> Ensemble:
+    """Return an ensemble whose nodes refer to new splits; a node whose split has several cuts becomes one node per cut.
+
+    The catalogue of the ensemble is the new one, but its nodes refer to the old splits. Each of these has its first new split,
+    its number of increasing cuts (none if it is fixed or separates categories), and whether the lowest numbers go right; the
+    side changes at every cut.
+    """
+    inner = ensemble.left >= 0
+    split = np.where(inner, ensemble.split, 0)
+    cuts = np.where(inner, np.maximum(edges[split], 1) if len(edges) else 1, 1)
+    if (cuts == 1).all():
+        return replace(ensemble, split=np.where(inner, starts[split], -1))
+    if (total := int(cuts.sum())) > _MOST_NODES:
+        raise CounterleafError(
+            f"the steps cut the numbers of the table into pieces, and the ensemble needs more than {_MOST_NODES:,} nodes; "
+            f"use fewer bins, or transform the table beforehand"
+        )
+    begin = np.append(0, np.cumsum(cuts))[:-1]
+    left, right, new_split = np.full(total, -1), np.full(total, -1), np.full(total, -1)
+    value = np.zeros((total, ensemble.value.shape[1]))
+    value[begin[~inner]] = ensemble.value[~inner]
+    for size in np.unique(cuts[inner]).tolist():
+        nodes = np.flatnonzero(inner & (cuts == size))
+        at, first = begin[nodes], starts[split[nodes]]
+        branches = np.stack([begin[ensemble.left[nodes]], begin[ensemble.right[nodes]]])
+        if size == 1:
+            left[at], right[at], new_split[at] = branches[0], branches[1], first
+            continue
+        low, each = rises[split[nodes]], np.arange(len(nodes))
+        for t, (edge, below, above) in enumerate(_search_tree(size)):
+            new_split[at + t] = first + edge
+            for links, child in ((left, below), (right, above)):
+                links[at + t] = at + child if child >= 0 else branches[(low ^ bool((-1 - child) % 2)).astype(int), each]
+    return replace(ensemble, roots=begin[ensemble.roots], left=left, right=right, split=new_split, value=value)
+
+
+def _search_tree(size: int) -> list[tuple[int, int, int]]:
+    """Return the nodes of a balanced tree over some cuts: the cut and two children; -1 - p stands for the p-th piece."""
+    out: list[tuple[int, int, int]] = []
+
+    def add(low: int, high: int) -> int:
+        if low == high:
+            return -1 - low
+        here, middle = len(out), (low + high) // 2
+        out.append((middle, -1, -1))
+        below = add(low, middle)
+        out[here] = (middle, below, add(middle + 1, high))
+        return here
+
+    add(0, size)
+    return out
