@@ -6,6 +6,7 @@ Learns one oblique tree on each of three data sets bundled with counterleaf or s
     python scripts/build_samples.py
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import counterleaf as cl
 from counterleaf.datasets import load_adult, load_german_credit
 from counterleaf.datasets.words import ADULT, GERMAN
+from counterleaf.table.rows import TableRows
 from counterleaf.table.words import with_words
 
 FILES = Path(__file__).resolve().parents[1] / "src/counterleaf/datasets/models"
@@ -52,13 +54,28 @@ def described(explainer, words):
     return explainer.with_features(*(with_words(feature, words[feature.name]) for feature in explainer.schema))
 
 
+def with_shares(explainer, rows, labels):
+    """The explainer of a tree whose leaves have probabilities: the shares of the classes among the training rows.
+
+    They are those of scikit-learn's trees. Every leaf has the class of the largest share.
+    """
+    tree, schema = explainer.tree, explainer.schema
+    leaves = tree.apply(schema.spread(TableRows(rows, schema).codes(slice(None))))
+    counts = np.stack([np.bincount(leaves[labels == label], minlength=tree.n_nodes) for label in tree.classes], axis=1)
+    made = replace(tree, outputs=cl.Outputs("probability", counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)))
+    adapter = replace(explainer.adapter, model=made, tree=made)
+    explainer.__setstate__({"adapter": adapter, "spreads": explainer.spreads, "counts": counts.sum(axis=1)})
+    return explainer
+
+
 def german():
     """Pipeline, explainer, test rows and test labels for the question whether a credit is granted."""
     X_train, X_test, y_train, y_test = load_german_credit().split()
     decision = {"good": "granted", "bad": "refused"}
     learner = cl.TAOClassifier(max_depth=3, alpha=25, n_restarts=3, random_state=0)
     model = table_pipeline(X_train, learner).fit(X_train, y_train.map(decision))
-    return model, described(cl.Explainer(model, data=X_train), GERMAN), X_test, y_test.map(decision)
+    explainer = with_shares(cl.Explainer.from_json(cl.Explainer(model, data=X_train).to_json()), X_train, y_train.map(decision))
+    return model, described(explainer, GERMAN), X_test, y_test.map(decision)
 
 
 def adult():
@@ -66,7 +83,8 @@ def adult():
     X_train, X_test, y_train, y_test = load_adult().split()
     learner = cl.TAOClassifier(max_depth=6, alpha=60, ccp_alpha=0.0001, random_state=0)
     model = table_pipeline(X_train, learner).fit(X_train, y_train)
-    return model, described(cl.Explainer(model, data=X_train), ADULT), X_test, y_test
+    explainer = with_shares(cl.Explainer.from_json(cl.Explainer(model, data=X_train).to_json()), X_train, y_train)
+    return model, described(explainer, ADULT), X_test, y_test
 
 
 def digits():

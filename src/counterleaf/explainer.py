@@ -611,19 +611,40 @@ class Explainer:
 
         return self._variants.get(missing, make)
 
-    def _located(self, row: Any) -> tuple[Explainer, Source]:
-        """Return the explainer of the numbers that a row lacks, and the row as that one reads it."""
+    @property
+    def adapter(self) -> ModelAdapter:
+        """The model over the variables of the schema, as the searches read it."""
+        return self._adapter
+
+    def located(self, row: Any) -> tuple[Explainer, Source]:
+        """Return the explainer of the numbers that a row lacks, and the row as that one reads it.
+
+        Parameters
+        ----------
+        row : dict, Series, DataFrame or array-like
+            One row, in the units of the table.
+
+        Returns
+        -------
+        tuple of Explainer and Source
+            This explainer unless numbers may be missing, and the row as a vector of variables.
+
+        Raises
+        ------
+        CounterleafError
+            If the row does not fit.
+        """
         try:
             source = self._targets.locate(row)
         except MissingNumbersError as error:
             if self._adapter.routes is None:
                 raise
-            return self._with_gaps(error.names)._located(row)
-        return self._with_gaps(())._located(row) if self._adapter.leaves_out else (self, source)
+            return self._with_gaps(error.names).located(row)
+        return self._with_gaps(()).located(row) if self._adapter.leaves_out else (self, source)
 
     def _posed(self, row: Any, query: Query) -> tuple[Answering, Source, Query]:
         """Return the row as the explainer of its missing numbers reads it, and the query with the prices of that explainer."""
-        variant, source = self._located(row)
+        variant, source = self.located(row)
         if (prices := variant._prices(query.cost)) is not query.prices:
             query = replace(query, prices=prices)
         return variant._answering, source, query

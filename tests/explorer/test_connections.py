@@ -14,7 +14,7 @@ from support.waiting import patient, until
 pytestmark = pytest.mark.slow  # the whole file takes many seconds
 
 TIME = patient(1.0)
-LIMITS = f"from counterleaf.explorer.web import connections; connections.TIME = {TIME}; connections.MAX_CONNECTIONS = 20\n"
+LIMITS = f"from counterleaf.explorer.web import server; server.TIME = {TIME}; server.MAX_CONNECTIONS = 20\n"
 posix = {"condition": sys.platform == "win32", "reason": "a process is stopped with POSIX signals"}
 SIZE = 2_000_000  # bytes of a response
 

@@ -25,7 +25,7 @@ from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.session.drawings.svg import plane_svg, tree_svg
+from counterleaf.explorer.session.receipts.pictures import plane_svg, tree_svg
 
 
 def tree_of(question, session=None):

@@ -20,8 +20,7 @@ from support.fake_session import FakeSession
 import counterleaf as cl
 from counterleaf.explorer.notebook import exploration
 from counterleaf.explorer.notebook.background import Background
-from counterleaf.explorer.notebook.inline import inline_page
-from counterleaf.explorer.notebook.widget import Bridge
+from counterleaf.explorer.notebook.widget import Bridge, inline_page
 from counterleaf.explorer.web.guard import MAX_FILE_BODY
 
 X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "pay": [1.0, 2.0, 3.0, 4.0] * 5})

@@ -1,7 +1,7 @@
 import pytest
 from support.running_explorer import QUESTION, running
 
-from counterleaf.explorer.session.question import MAX_FILE
+from counterleaf.explorer.session.requests import MAX_FILE
 from counterleaf.explorer.web.guard import MAX_FILE_BODY
 
 NO_ACCESS = "this browser has no access; open the address that counterleaf printed, or a link copied from the page"

@@ -16,7 +16,7 @@ from support.running_explorer import Explorer, running
 
 import counterleaf as cl
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.session.rows.opened import open_model
+from counterleaf.explorer.session.opening import open_model
 from counterleaf.explorer.session.rows.pasted import read_pasted
 from counterleaf.explorer.web.body import MAX_BODY, parse, parse_texts
 from counterleaf.model.outputs import Outputs
@@ -140,8 +140,8 @@ def test_rows_that_are_refused(text, message):
 
 def test_rows_with_the_line_ends_of_old_systems():
     for end in ("\r", "\r\n", "\n"):
-        found = read_pasted("rows", end.join(["x,job", "1,cook", "2,clerk"]), SMALL)
-        assert found.rows["job"].tolist() == ["cook", "clerk"]
+        found, _ = read_pasted("rows", end.join(["x,job", "1,cook", "2,clerk"]), SMALL)
+        assert found["job"].tolist() == ["cook", "clerk"]
 
 
 def test_thousands_of_unknown_columns_are_read_in_one_pass():
@@ -151,15 +151,15 @@ def test_thousands_of_unknown_columns_are_read_in_one_pass():
     text = ",".join([*row, *many]) + "\n" + ",".join(map(str, [*row.values(), *many.values()]))
     for table in (text, json.dumps([row | many], default=str)):
         start = time.process_time()
-        found = read_pasted("rows", table, scene.explainer.schema)
-        assert len(found.rows) == 1
+        found, _ = read_pasted("rows", table, scene.explainer.schema)
+        assert len(found) == 1
         assert time.process_time() - start < 5
 
 
 def test_the_columns_of_json_rows_are_named_as_those_of_csv():
-    found = read_pasted("rows", '[{" X": 1, "Job": "cook"}, {"job": "clerk", " X": 2}]', SMALL)
-    assert found.rows["x"].tolist() == [1, 2]
-    assert found.rows["job"].isna().tolist() == [True, False]  # "Job" is another column, since there is one of the exact name
+    found, _ = read_pasted("rows", '[{" X": 1, "Job": "cook"}, {"job": "clerk", " X": 2}]', SMALL)
+    assert found["x"].tolist() == [1, 2]
+    assert found["job"].isna().tolist() == [True, False]  # "Job" is another column, since there is one of the exact name
 
 
 @pytest.mark.parametrize(

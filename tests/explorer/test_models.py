@@ -9,7 +9,7 @@ from support.explorer_models import MAKERS, model_session
 
 import counterleaf as cl
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.session.words import percent
+from counterleaf.explorer.session.words import number_apart, percent
 
 CLASSES = [name for name in MAKERS if "value" not in name]
 VALUES = [name for name in MAKERS if "value" in name]
@@ -219,8 +219,7 @@ def test_a_scene_is_added_at_run_time():
     explainer, rows = MAKERS["value tree"]()
     session = small_session(explainer, rows)
     scene = session.scene("test")
-    added = type(scene)("more", "More", "What?", explainer, rows)
-    session.add(added)
+    session.scenes["more"] = type(scene)("more", "More", "What?", explainer, rows)
     assert [one["key"] for one in session.handle("scenes", {})] == ["test", "more"]
     assert session.handle("scenes", {})[1] == {"key": "more", "title": "More", "about": "What?", "noun": "Row", "kind": "value"}
     assert session.handle("answer", {"scene": "more"})["status"] == "optimal"
@@ -241,7 +240,7 @@ def test_a_goal_beyond_every_value_is_explained_by_the_largest_one(name):
     session = model_session(name)
     scene = session.scene("test")
     reply = session.handle("answer", question_of(name, at_least=1e9))
-    expected = f"The largest value that this model predicts is {scene.value_text(scene.output_range[1])}."
+    expected = f"The largest value that this model predicts is {number_apart(scene.output_range[1])}."
     assert reply["reach"] == (None if name == "value forest" else expected)
     assert session.handle("answer", question_of(name, at_least=-1e9))["reach"] is None
     smallest = session.handle("answer", question_of(name, at_most=-1e9))["reach"]

@@ -14,7 +14,7 @@ from support.page_cases import STATE, BlockedRequests, cookies_of, link, refuse,
 from support.waiting import patient
 
 import counterleaf as cl
-from counterleaf.explorer.session.question import Question
+from counterleaf.explorer.session.requests import PageQuestion
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -320,7 +320,7 @@ def test_a_row_of_the_users_file_that_cannot_be_read(enter_values):
 
 def test_a_link_holds_the_whole_question(enter_user):
     """So that it does not depend on the defaults of the next start."""
-    assert set(enter_user().question()) == set(Question.model_fields)
+    assert set(enter_user().question()) == set(PageQuestion.model_fields)
 
 
 def test_after_a_restart_the_access_form_takes_a_link_and_keeps_the_question(enter_user):

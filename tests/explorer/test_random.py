@@ -20,7 +20,7 @@ from support.seeds import share
 
 import counterleaf as cl
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.session.question import Question
+from counterleaf.explorer.session.requests import PageQuestion
 from counterleaf.explorer.session.session import Session
 
 pytestmark = pytest.mark.slow  # the whole file takes many seconds
@@ -112,7 +112,7 @@ def settings_hold(question, answer):
 
 def is_answered(question, session=None):
     """Check the answer and return True, or check the error message and return False."""
-    Question.model_validate(question)
+    PageQuestion.model_validate(question)
     try:
         reply, answer = ask(question, session or BRIEF)
     except CounterleafError as error:

@@ -21,8 +21,9 @@ from typer.testing import CliRunner
 import counterleaf as cl
 from counterleaf.cli import app
 from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.receipts.files import safe_cell
 from counterleaf.explorer.session.receipts.page import answer_digest
-from counterleaf.explorer.session.receipts.table import safe_cell
+from counterleaf.explorer.session.requests import PageQuestion
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.session import Session
 
@@ -96,6 +97,10 @@ def test_verify_reads_the_json_of_every_model(kind, diabetes, tmp_path):
         assert "every proof holds, and the " in done.output
         assert f"{count} answer" in done.output
     page = export(session, "html", first)
+    asked = "; ".join(session.handle("answer", first)["question"])
+    assert f"1 answer for {asked}" in CliRunner().invoke(app, ["verify", str(one)]).output
+    assert f"as counterleaf verify prints it: {asked}" in words(page)
+    assert cl.Explanation.from_json(one.read_text()).question == session.pose(PageQuestion(**first)).question
     assert json.loads(one.read_text())["digest"] in page
     assert kind in ("forest", "boosting") or "The decision tree." in page
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import counterleaf as cl
 from counterleaf import cli
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.session import session as session_module
+from counterleaf.explorer.session import question as question_module
 from counterleaf.explorer.session.session import open_session
 
 
@@ -217,7 +217,7 @@ def test_the_schema_needs_the_cookie_and_the_cookie_lasts_a_week(tmp_path):
 def test_the_time_limit_is_named_only_if_it_ended_the_search(monkeypatch, time_limit, start):
     """The other limit is the bound on memory."""
     rows = pd.DataFrame(np.random.default_rng(0).random((20, 8)), columns=[f"x{k}" for k in range(8)])
-    monkeypatch.setattr(session_module, "_MAX_NODES", 1)
+    monkeypatch.setattr(question_module, "_MAX_NODES", 1)
     session = small_session(cl.Explainer(stump(8, 7.0), data=rows), rows, limit=time_limit)
     question = {"scene": "test", "target": ["yes"], "controls": {"x0": {"step": 0.01}, "x1": {"step": 0.01}}}
     reply = session.handle("answer", question)

@@ -14,12 +14,12 @@ from support.explorer_cases import bundled_session, every_kind, make_question, s
 from support.seeds import seeds
 
 import counterleaf as cl
-from counterleaf._core import Stop
-from counterleaf.core.stopping import StoppedError, stoppable
+from counterleaf.core.stopping import StoppedError, new_stop, stoppable
 from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session import session as session_module
+from counterleaf.explorer.session.opening import MOST_SCENES
 from counterleaf.explorer.session.rows import answers as answers_module
-from counterleaf.explorer.session.rows import pasted, verbs
-from counterleaf.explorer.session.rows.opened import MOST_SCENES
+from counterleaf.explorer.session.rows import pasted
 from counterleaf.explorer.session.rows.pasted import read_pasted
 
 HAS, CAN, CANNOT, LIMIT, UNREADABLE = range(5)
@@ -112,7 +112,7 @@ def forest_session():
 
 
 def test_efforts_of_a_forest_come_in_blocks(monkeypatch):
-    monkeypatch.setattr(verbs, "_SECONDS", 0.0)
+    monkeypatch.setattr(session_module, "_SECONDS", 0.0)
     monkeypatch.setattr(answers_module, "_FIRST", 7)
     monkeypatch.setattr(answers_module, "_MOST", 20)
     session = forest_session()
@@ -157,12 +157,12 @@ def test_every_kind_of_feature_and_rows_that_cannot_be_read():
 
 
 def test_a_stopped_request_keeps_whole_blocks_only(monkeypatch):
-    monkeypatch.setattr(verbs, "_SECONDS", 0.0)
+    monkeypatch.setattr(session_module, "_SECONDS", 0.0)
     monkeypatch.setattr(answers_module, "_FIRST", 9)
     monkeypatch.setattr(answers_module, "_MOST", 9)
     session = forest_session()
     question = {"scene": "test", "target": ["no"]}
-    stop = Stop()
+    stop = new_stop()
     stop.set()
     with pytest.raises(StoppedError), stoppable(stop):
         session.handle("efforts", {"question": question})
@@ -171,7 +171,7 @@ def test_a_stopped_request_keeps_whole_blocks_only(monkeypatch):
 
 def test_efforts_of_a_large_table_are_about_its_first_rows(monkeypatch):
     monkeypatch.setattr(answers_module, "MOST_ROWS", 50)
-    monkeypatch.setattr(verbs, "MOST_ROWS", 50)
+    monkeypatch.setattr(session_module, "MOST_ROWS", 50)
     explainer, rows = forest_session().scene("test").explainer, forest_session().scene("test").rows
     session = small_session(explainer, rows)
     question = {"scene": "test", "target": ["yes"]}
@@ -271,9 +271,9 @@ def test_rows_are_read_in_every_format(key):
     scene = bundled_session().scene(key)
     rows, schema = scene.rows.head(5).reset_index(drop=True), scene.explainer.schema
     for text in written(rows):
-        found = read_pasted("pasted rows", text, schema)
-        assert found.notes[0] == f"5 rows with the {len(schema)} columns of the model."
-        pd.testing.assert_frame_equal(found.rows[rows.columns.tolist()], rows, check_dtype=False, check_categorical=False)
+        read, notes = read_pasted("pasted rows", text, schema)
+        assert notes[0] == f"5 rows with the {len(schema)} columns of the model."
+        pd.testing.assert_frame_equal(read[rows.columns.tolist()], rows, check_dtype=False, check_categorical=False)
 
 
 def test_a_pasted_row_is_explained_as_in_its_table():
@@ -301,15 +301,15 @@ def test_a_new_row_is_typical():
 
 def test_columns_with_other_spellings_and_columns_that_are_not_used():
     schema = cl.Schema([cl.Numeric("credit_amount"), cl.Categorical("job", ["cook", "clerk"])])
-    found = read_pasted("rows", "Credit Amount;JOB;id;note\n1,5;cook;7;x\n2,25;clerk;8;y", schema)
-    assert found.rows.to_dict("list") == {"credit_amount": [1.5, 2.25], "job": ["cook", "clerk"]}
-    assert found.notes == ("2 rows with the 2 columns of the model.", "Not used by the model: 'id', 'note'.")
+    rows, notes = read_pasted("rows", "Credit Amount;JOB;id;note\n1,5;cook;7;x\n2,25;clerk;8;y", schema)
+    assert rows.to_dict("list") == {"credit_amount": [1.5, 2.25], "job": ["cook", "clerk"]}
+    assert notes == ["2 rows with the 2 columns of the model.", "Not used by the model: 'id', 'note'."]
 
 
 def test_rows_of_which_some_cannot_be_read():
     schema = cl.Schema([cl.Numeric("x"), cl.Categorical("job", ["cook", "clerk"])])
-    found = read_pasted("rows", "x,job\n1,cook\n2,pilot\nmany,cook", schema)
-    assert found.notes[1] == "2 rows cannot be read: row 2 has 'many' in 'x'; expected a number."
+    _, notes = read_pasted("rows", "x,job\n1,cook\n2,pilot\nmany,cook", schema)
+    assert notes[1] == "2 rows cannot be read: row 2 has 'many' in 'x'; expected a number."
 
 
 SMALL = cl.Schema([cl.Numeric("x"), cl.Categorical("job", ["cook", "clerk"])])
@@ -435,5 +435,5 @@ def test_the_number_of_open_scenes_is_limited():
 def test_the_text_of_a_table_survives_a_spreadsheet():
     buffer = io.StringIO()
     bundled_session().scene("german").rows.head(3).to_csv(buffer, sep="\t", index=False)
-    found = read_pasted("pasted rows", buffer.getvalue(), bundled_session().scene("german").explainer.schema)
-    assert len(found.rows) == 3
+    read, _ = read_pasted("pasted rows", buffer.getvalue(), bundled_session().scene("german").explainer.schema)
+    assert len(read) == 3

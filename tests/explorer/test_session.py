@@ -28,7 +28,7 @@ from support.waiting import patient
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session import session as session_module
-from counterleaf.explorer.session.question import MAX_ALTERNATIVES
+from counterleaf.explorer.session.requests import MAX_ALTERNATIVES
 
 
 @pytest.mark.parametrize("key", SCENES)
@@ -455,7 +455,6 @@ def test_the_caches_stay_small():
     session = small_session(scene.explainer, scene.rows, key="german")
     for k in range(80):
         session.handle("answer", make_question("german", **control("age", low=10.0 - k, multiplier=1.0 + k)))
-    assert len(session._explainers) <= 32
-    assert len(session._costs) <= 32
+    assert len(session.scene("german")._remembered) <= 64
     first = make_question("german", **control("age", low=10.0, multiplier=1.0))
     assert session.handle("answer", first)["ways"] == bundled_session().handle("answer", first)["ways"]

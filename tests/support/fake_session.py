@@ -19,6 +19,7 @@ class FakeSession:
         self.started, self.stopped = [], []  # the scenes of the requests that were started, and of those that were stopped
 
     def handle(self, verb, arguments):
+        arguments = arguments if isinstance(arguments, dict) else arguments.model_dump()  # as the API has validated them
         scene = arguments.get("scene", "")
         self.started.append(scene)
         kind, _, until = scene.partition(":")

@@ -204,8 +204,19 @@ class Audit:
         figures = self._figures
         return _frame([figures.whole.line(), *(one.line() for column in figures.groups.values() for one in column)])
 
-    def _remarks(self, label: Callable[[str], str]) -> list[str]:
-        """What a reader of figures about the groups has to know, in terms of the labels of the columns."""
+    def remarks(self, label: Callable[[str], str] = str) -> list[str]:
+        """Return what a reader of the figures has to know: open rows, samples, missing values and small groups.
+
+        Parameters
+        ----------
+        label : callable, default=str
+            Returns what a column is called.
+
+        Returns
+        -------
+        list of str
+            The remarks.
+        """
         return remarks(self._figures, label, divisions=False)
 
     @property

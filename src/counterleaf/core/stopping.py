@@ -18,6 +18,13 @@ class StoppedError(Exception):
     """The work was stopped because its result is no longer needed."""
 
 
+def new_stop() -> Stop:
+    """A flag for ``stoppable``, which any thread may set."""
+    from counterleaf._core import Stop
+
+    return Stop()
+
+
 @contextmanager
 def stoppable(stop: Stop) -> Iterator[None]:
     """Let another thread stop the searches in this block: soon after ``stop.set()`` they end with the status "limit"."""

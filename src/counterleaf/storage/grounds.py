@@ -19,7 +19,7 @@ _WHAT = "the answer's JSON"
 
 def ground_of(explainer: Any, row: Any, support: int | None) -> Ground:
     """Return the model of an explainer as it reads a row, with the leaves that ``support=`` leaves out."""
-    variant, _ = explainer._located(row)
+    variant, _ = explainer.located(row)
     basis = Basis(variant.spreads, variant._adapter.guard)
     return Ground(variant.tree, variant.schema, basis, variant._targets.closed(support or 0))
 

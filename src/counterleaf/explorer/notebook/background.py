@@ -9,10 +9,9 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
-from counterleaf.errors import CounterleafError
+import counterleaf as cl
 from counterleaf.explorer.session.solver import RequestHandler, Solver
-from counterleaf.explorer.web.access import Access
-from counterleaf.explorer.web.guard import MAX_FILE_BODY
+from counterleaf.explorer.web.guard import MAX_FILE_BODY, Access
 from counterleaf.explorer.web.refusal import refuse
 from counterleaf.explorer.web.server import LocalServer, bind, make_routes
 
@@ -52,7 +51,7 @@ class Background:
     def serve(self) -> Access:
         """Start the local server unless it runs; return its address and its access."""
         if self.is_closed:
-            raise CounterleafError(CLOSED)
+            raise cl.CounterleafError(CLOSED)
         if self._serving is None:
             listener, started = bind(None), threading.Event()
             access = Access(listener.getsockname()[1])

@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief, check_whole_number, number, some
-from counterleaf.explainer import Explainer
+import counterleaf as cl
+from counterleaf.errors import brief, check_whole_number, number, some
 from counterleaf.explorer.notebook.background import Background
 from counterleaf.explorer.notebook.widget import make_widget
+from counterleaf.explorer.session.opening import check_scene
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.session import Session
-from counterleaf.explorer.session.user_model import check_scene
 from counterleaf.explorer.web.server import open_page
-from counterleaf.question.constraints.kinds import listed
-from counterleaf.question.query import Probability, Value, read_goal
+from counterleaf.question.query import read_goal
 from counterleaf.table.frames import Frame, by_name, is_frame, is_polars, make_frame, records
 
 NO_WIDGET = "counterleaf: the page opens in another tab; to show it inside the notebook: pip install anywidget"
@@ -72,12 +71,12 @@ class Exploration:
 
 
 def explore(
-    explainer: Explainer, row: Any, rows: Any, target: Any, constraints: Any, time_limit: float, height: int
+    explainer: cl.Explainer, row: Any, rows: Any, target: Any, constraints: Any, time_limit: float, height: int
 ) -> Exploration:
     """Open the explorer for a model in memory, which confirms the answers."""
     seconds = number(time_limit, "time_limit")
     if seconds <= 0:
-        raise CounterleafError(f"time_limit is {time_limit!r}; expected seconds above 0")
+        raise cl.CounterleafError(f"time_limit is {time_limit!r}; expected seconds above 0")
     check_whole_number("height", height, 1)
     frame, first = _read_start(explainer, row, rows)
     label, at_least, at_most = _read_target(explainer, target)
@@ -92,7 +91,7 @@ def explore(
         target=label,
         at_least=at_least,
         at_most=at_most,
-        constraints=tuple(listed(constraints)),
+        constraints=cl.Question(constraints=constraints).constraints,
         first_row=first,
     )
     check_scene(scene)
@@ -100,66 +99,61 @@ def explore(
 
 
 def _in_notebook() -> bool:
-    """Whether this program is the kernel of a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None
 
 
-def _read_start(explainer: Explainer, row: Any, rows: Any) -> tuple[Frame | None, int]:
+def _read_start(explainer: cl.Explainer, row: Any, rows: Any) -> tuple[Frame | None, int]:
     """The table, and the position in it of the first row to show."""
     frame = None if rows is None else _read_rows(explainer, rows)
     if row is None:
         return frame, 0
     if isinstance(row, (bool, np.bool_)):
-        raise CounterleafError(f"row is {row}; expected a row, or the position of one in rows=")
+        raise cl.CounterleafError(f"row is {row}; expected a row, or the position of one in rows=")
     if isinstance(row, Integral):  # also those of NumPy, such as np.flatnonzero(...)[0]
         if frame is None:
-            raise CounterleafError(f"row is {row}, an index, but there are no rows; pass rows=, or the row itself")
+            raise cl.CounterleafError(f"row is {row}, an index, but there are no rows; pass rows=, or the row itself")
         return frame, int(row)
     if frame is not None:
-        raise CounterleafError("got a row and rows; expected rows with the index of one of them, such as row=3")
+        raise cl.CounterleafError("got a row and rows; expected rows with the index of one of them, such as row=3")
     return _read_rows(explainer, _one_row(row)), 0
 
 
 def _one_row(row: Any) -> Any:
-    """One row as a table."""
     row = by_name(row)
     if not is_frame(row):
         return make_frame([row]) if isinstance(row, dict) else [row]
     if len(row) != 1:
-        raise CounterleafError(f"row is a table of {len(row)} rows; expected one row, or pass the table as rows=")
+        raise cl.CounterleafError(f"row is a table of {len(row)} rows; expected one row, or pass the table as rows=")
     return row
 
 
-def _read_rows(explainer: Explainer, rows: Any) -> Frame:
-    """The rows as a pandas frame with the columns of the model."""
+def _read_rows(explainer: cl.Explainer, rows: Any) -> Frame:
     names = explainer.schema.names
     if is_frame(rows):
         frame = make_frame(records(rows)) if is_polars(rows) else rows.rename(columns=str)
         missing = [name for name in names if name not in frame.columns]
         if missing:
-            raise CounterleafError(f"the rows have no column {missing[0]!r}; expected {some(names)}")
+            raise cl.CounterleafError(f"the rows have no column {missing[0]!r}; expected {some(names)}")
     else:
         array = np.asarray(rows)
         if array.shape[1:] != (len(names),):
-            raise CounterleafError(f"the rows have the shape {array.shape}; expected {len(names)} columns: {some(names)}")
+            raise cl.CounterleafError(f"the rows have the shape {array.shape}; expected {len(names)} columns: {some(names)}")
         frame = make_frame(array, names)
     if len(frame) == 0:
-        raise CounterleafError("the table has no rows; expected at least one")
+        raise cl.CounterleafError("the table has no rows; expected at least one")
     return frame
 
 
-def _read_target(explainer: Explainer, target: Any) -> tuple[str | None, float | None, float | None]:
+def _read_target(explainer: cl.Explainer, target: Any) -> tuple[str | None, float | None, float | None]:
     """The class of a target, and the interval of its probability or of a value."""
     tree = explainer.tree
-    if target is not None and (tree.is_regression or isinstance(target, (Probability, Value))):
+    if target is not None and (tree.is_regression or isinstance(target, (cl.Probability, cl.Value))):
         read_goal(target, tree, 0)  # raises if it does not fit the model
-    if isinstance(target, Value):
-        return None, target.at_least, target.at_most
-    label, ends = (
-        (target.label, (target.at_least, target.at_most)) if isinstance(target, Probability) else (target, (None, None))
-    )
+    is_interval = isinstance(target, (cl.Probability, cl.Value))
+    ends = (target.at_least, target.at_most) if is_interval else (None, None)
+    label = getattr(target, "label", None) if is_interval else target
     labels = [str(one) for one in tree.classes.tolist()]
     if label is not None and str(label) not in labels:
-        raise CounterleafError(f"target is {brief(target)}; expected one of {some(labels)}")
+        raise cl.CounterleafError(f"target is {brief(target)}; expected one of {some(labels)}")
     return (None if label is None else str(label), *ends)

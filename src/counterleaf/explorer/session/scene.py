@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+import counterleaf as cl
 from counterleaf.core.stopping import raise_if_stopped
-from counterleaf.errors import CounterleafError, MissingNumbersError, some
-from counterleaf.explainer import Explainer
-from counterleaf.explorer.session.words import number_apart, percent_apart, with_unit
-from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.model.tree import Tree
-from counterleaf.question.constraints.kinds import Constraint
-from counterleaf.table.features import Feature, Numeric, is_missing
+from counterleaf.errors import some
+from counterleaf.explorer.session.words import number_apart, percent_apart
+from counterleaf.table.features import is_missing
 from counterleaf.table.frames import Frame, take
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
 
 _BLOCK = 2000  # rows that are predicted together
-_DIGITS = 5  # of a predicted value
 _SAMPLED = 200  # random rows, where there is no table
+_REMEMBERED = 64  # explainers with other steps or bounds, and costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class Scene:
     key: str
     title: str
     about: str
-    explainer: Explainer
+    explainer: cl.Explainer
     rows: Frame | None
     first_row: int = 0
     target: str | None = None  # the initial target class; None: any class but the row's
@@ -69,20 +67,21 @@ class Scene:
     at_most: float | None = None
     shape: tuple[int, int] | None = None  # height and width, if the rows are images
     locked_features: tuple[str, ...] = ()  # locked at first, because nobody can change them
-    constraints: tuple[Constraint, ...] = ()  # of the user; they hold in every answer
+    constraints: tuple[cl.Constraint, ...] = ()  # of the user; they hold in every answer
     noun: str = "Row"  # what a row is, such as "Application"
-    output_label: str | None = None  # what a regression model predicts, such as "price"
-    output_unit: str | None = None
+    _remembered: OrderedDict[Any, Any] = field(default_factory=OrderedDict, init=False, repr=False)
+
+    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The value of a key, made unless it is among the most recently used ones."""
+        value = self._remembered[key] = self._remembered.pop(key) if key in self._remembered else make()
+        while len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
+        return value
 
     @property
     def kind(self) -> str:
         """The kind of goal: "class" or "value"."""
         return "value" if self.explainer.tree.is_regression else "class"
-
-    @property
-    def has_probabilities(self) -> bool:
-        """Whether a goal may be the probability of a class; a softmax of several sums of trees has no such goals."""
-        return bool(self.explainer.tree.bounds_probabilities)
 
     @property
     def n_rows(self) -> int:
@@ -91,13 +90,13 @@ class Scene:
     @property
     def costs(self) -> tuple[str, ...]:
         """The kinds of cost that the page offers."""
-        coupled = self.shape is not None and self.explainer.schema.plain and isinstance(self.explainer.tree, Tree)
+        coupled = self.shape is not None and self.explainer.schema.plain and self.explainer.tree.is_one_tree
         return ("L1", "L2", "mixed", *(["Q"] if coupled else []))
 
     def check_row(self, row: int) -> int:
         """Return the row number, or raise if the table has no such row."""
         if not 0 <= row < self.n_rows:
-            raise CounterleafError(f"no row {row} in {self.title}, which has {self.n_rows}; expected 0 to {self.n_rows - 1}")
+            raise cl.CounterleafError(f"no row {row} in {self.title}, which has {self.n_rows}; expected 0 to {self.n_rows - 1}")
         return row
 
     def values(self, row: int, edits: Mapping[str, float | None]) -> dict[str, Any]:
@@ -106,7 +105,9 @@ class Scene:
         self.check_row(row)
         unknown = [name for name in edits if name not in schema.names]
         if unknown:
-            raise CounterleafError(f"no feature {unknown[0]!r} to edit in {self.title}; expected one of {some(schema.names)}")
+            raise cl.CounterleafError(
+                f"no feature {unknown[0]!r} to edit in {self.title}; expected one of {some(schema.names)}"
+            )
         source = None if self.rows is None else take(self.rows, row)
         out = {}
         for feature in schema:
@@ -123,19 +124,10 @@ class Scene:
 
     def outcome(self, values: dict[str, Any]) -> Outcome:
         """What the model says of a row, which may have missing numbers."""
-        explainer = self.explainer
-        try:
-            source = explainer._targets.locate(values)
-        except MissingNumbersError as error:
-            if explainer._adapter.routes is None:
-                raise
-            explainer = explainer._with_gaps(error.names)
-            source = explainer._targets.locate(values)
+        explainer, source = self.explainer.located(values)
         return self.outcomes(explainer.tree, source.vector[None])[0]
 
-    def outcomes(
-        self, tree: Tree | Ensemble, points: Array, ends: Sequence[float | None] = (), of: str | None = None
-    ) -> list[Outcome]:
+    def outcomes(self, tree: Any, points: Array, ends: Sequence[float | None] = (), of: str | None = None) -> list[Outcome]:
         """What a tree or an ensemble over the variables of the schema says of some points.
 
         Numbers have enough digits to show on which side of the ends of a goal they are: a value, or the probability of the
@@ -152,20 +144,15 @@ class Scene:
         found = [(str(labels[k]), k, p) for k, p in zip(places, chances, strict=True)]
         return [Outcome(label, k, p, percent_apart(p, ends if label == of else ())) for label, k, p in found]
 
-    def _values(self, tree: Tree | Ensemble, points: Array) -> list[float]:
-        """The values that a regression model predicts."""
-        found, rescale = tree.predict(points), self.explainer._adapter.rescale
+    def _values(self, tree: Any, points: Array) -> list[float]:
+        found, rescale = tree.predict(points), self.explainer.adapter.rescale
         return [float(one) for one in (found if rescale is None else rescale.outward(found))]
 
     def _value_outcome(self, number: float, ends: Sequence[float | None]) -> Outcome:
         if not math.isfinite(number):
-            raise CounterleafError(f"the model of {self.title} predicts a number that is too large for this row")
-        text = self.value_text(number, ends)
+            raise cl.CounterleafError(f"the model of {self.title} predicts a number that is too large for this row")
+        text = number_apart(number, ends)
         return Outcome(text, None, number, text)
-
-    def value_text(self, number: float, ends: Sequence[float | None] = ()) -> str:
-        """A value that the model predicts, with its unit; it is on the same side of each end of a goal as the exact one."""
-        return with_unit(number_apart(number, ends, _DIGITS), self.output_unit)
 
     @functools.cached_property
     def output_range(self) -> tuple[float, float]:
@@ -179,7 +166,7 @@ class Scene:
         with np.errstate(over="ignore", invalid="ignore"):
             values = [one for one in self._values(self.explainer.tree, points) if math.isfinite(one)] or [0.0]
         if not math.isfinite(max(values) - min(values)):
-            raise CounterleafError(f"the model of {self.title} predicts numbers that are too large to show")
+            raise cl.CounterleafError(f"the model of {self.title} predicts numbers that are too large to show")
         return min(values), max(values)
 
     def find(self, start: int, direction: int, label: str | None) -> int | None:
@@ -205,21 +192,21 @@ class Scene:
         return mask
 
 
-def encode_value(feature: Feature, value: Any) -> float | None:
+def encode_value(feature: cl.Feature, value: Any) -> float | None:
     """The number that the page uses for a value."""
-    if isinstance(feature, Numeric):
+    if isinstance(feature, cl.Numeric):
         return None if is_missing(value) else float(value)
     return float(feature.place(value))
 
 
-def _decode_value(feature: Feature, number: float | None) -> Any:
+def _decode_value(feature: cl.Feature, number: float | None) -> Any:
     """The value that a number from the page means; the inverse of ``encode_value``."""
     if number is None:
         return None
-    if isinstance(feature, Numeric):
+    if isinstance(feature, cl.Numeric):
         return int(number) if feature.integer and number.is_integer() else number
     if not number.is_integer() or not 0 <= number < feature.size:
-        raise CounterleafError(
+        raise cl.CounterleafError(
             f"feature {feature.name!r} has no value {number:g}; expected an index from 0 to {feature.size - 1}"
         )
     return feature.values[int(number)] if number < len(feature.values) else None
@@ -230,7 +217,7 @@ def _random_points(bounds: tuple[Array, Array], schema: Any) -> Array:
     rng, (lower, upper) = np.random.default_rng(0), bounds
     codes = np.empty((_SAMPLED, len(schema)))
     for d, feature in enumerate(schema):
-        if isinstance(feature, Numeric):
+        if isinstance(feature, cl.Numeric):
             at = schema.starts[d]
             low, high = float(lower[at]), float(upper[at])
             low = low if math.isfinite(low) else min(high, 1.0) - 1.0
@@ -240,9 +227,9 @@ def _random_points(bounds: tuple[Array, Array], schema: Any) -> Array:
     return np.asarray(schema.spread(codes))
 
 
-def _middle(feature: Feature) -> Any:
+def _middle(feature: cl.Feature) -> Any:
     """An initial value: half-way between the bounds, or the first category."""
-    if not isinstance(feature, Numeric):
+    if not isinstance(feature, cl.Numeric):
         return feature.values[0]
     ends = [end for end in (feature.lower, feature.upper) if abs(end) < float("inf")]
     middle = sum(ends) / len(ends) if ends else 0.0

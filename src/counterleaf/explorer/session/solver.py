@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from counterleaf._core import Stop
-from counterleaf.core.stopping import StoppedError, stoppable
-from counterleaf.errors import CounterleafError
+import counterleaf as cl
+from counterleaf.core.stopping import StoppedError, new_stop, stoppable
 
 STOPPED = "the explorer has been stopped; start it again with: counterleaf explore"
 _LAST_WAIT = 1.0  # seconds for the thread to notice that the server ends; a search notices at once
@@ -38,7 +37,7 @@ class RequestHandler(Protocol):
 
     time_limit: float
 
-    def handle(self, verb: str, arguments: dict[str, Any]) -> Any: ...
+    def handle(self, verb: str, arguments: Any) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +57,12 @@ class Solver:
         self._waiting = 0
         self._turn = asyncio.Lock()  # locked from the start of a request until the thread is free again
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()  # None ends the thread
-        self._stop = Stop()  # of the request in the thread
+        self._stop = new_stop()  # of the request in the thread
         self._stopped = False
         # a daemon: the check of a proof, for example, cannot be stopped and must not delay the end of the process
         threading.Thread(target=self._run, name="counterleaf solver", daemon=True).start()
 
-    async def ask(self, verb: str, arguments: dict[str, Any]) -> bytes:
+    async def ask(self, verb: str, arguments: Any) -> bytes:
         """Return the answer as JSON. Cancelling the call cancels the request."""
         if self._stopped:
             raise UnavailableError(STOPPED)
@@ -91,8 +90,8 @@ class Solver:
             async with asyncio.timeout(_LAST_WAIT), self._turn:  # waiting requests got the lock earlier and were refused
                 pass
 
-    async def _solve(self, verb: str, arguments: dict[str, Any]) -> bytes:
-        loop, stop = asyncio.get_running_loop(), Stop()
+    async def _solve(self, verb: str, arguments: Any) -> bytes:
+        loop, stop = asyncio.get_running_loop(), new_stop()
         outcome: asyncio.Future[bytes | Exception] = loop.create_future()
 
         def finish(result: bytes | Exception) -> None:
@@ -120,12 +119,11 @@ class Solver:
             raise result
         return result
 
-    def _answer(self, stop: Stop, verb: str, arguments: dict[str, Any]) -> bytes | Exception:
-        """The answer as JSON, or the exception that explains the failure."""
+    def _answer(self, stop: Any, verb: str, arguments: Any) -> bytes | Exception:
         try:
             with stoppable(stop):
                 return to_json(self._handler.handle(verb, arguments))
-        except CounterleafError as error:
+        except cl.CounterleafError as error:
             return error
         except StoppedError:
             return UnavailableError(STOPPED)
@@ -137,8 +135,8 @@ class Solver:
         for work in iter(self._work.get, None):
             work()
 
-    def _time_for(self, arguments: dict[str, Any]) -> float:
-        return self._handler.time_limit * len(arguments.get("questions", [None])) + self._limits.grace
+    def _time_for(self, arguments: Any) -> float:
+        return self._handler.time_limit * len(dict(arguments).get("questions", [None])) + self._limits.grace
 
 
 def _print(error: BaseException) -> None:

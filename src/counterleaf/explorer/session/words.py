@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import counterleaf as cl
 from counterleaf.answer.short_numbers import plain, round_down
-from counterleaf.table.features import Feature, Numeric, is_missing
+from counterleaf.answer.tree_text import one_line
+from counterleaf.table.features import is_missing
 from counterleaf.table.words import date_of, grouped, word
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
-def display_name(name: str) -> str:
-    """A feature's name as the page shows it.
-
-    >>> display_name("credit_amount")
-    'credit amount'
-    """
-    return name.replace("_", " ")
+def label_of(feature: cl.Feature) -> str:
+    """The label of a feature, or its name with spaces."""
+    return feature.label or (" ".join(feature.name.split()) or feature.name).replace("_", " ")
 
 
-def label_of(feature: Feature) -> str:
-    """The label of a feature, or its name."""
-    return feature.label or display_name(" ".join(feature.name.split()) or feature.name)
+def one_line_label(feature: cl.Feature) -> str:
+    """The label of a feature in one line."""
+    return one_line(label_of(feature))
 
 
 def number_text(value: float, digits: int = 15) -> str:
@@ -41,20 +39,20 @@ def with_unit(text: str, unit: str | None) -> str:
     return f"{text} {unit}" if unit else text
 
 
-def value_text(feature: Feature, value: Any) -> str:
+def value_text(feature: cl.Feature, value: Any) -> str:
     """A value of a feature with thousands separators and its unit."""
-    if not isinstance(feature, Numeric) or is_missing(value):
-        return word(value)
-    return feature_number(feature, plain(f"{float(value):.15g}"))
+    if isinstance(feature, cl.Numeric) and not is_missing(value):
+        return feature_number(feature, plain(f"{float(value):.15g}"))
+    return word(value)
 
 
-def filled_text(feature: Numeric, value: float) -> str:
+def filled_text(feature: cl.Numeric, value: float) -> str:
     """The value that a missing number counts as, which is often a mean, with few digits."""
     few = f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
     return feature_number(feature, plain(few))
 
 
-def feature_number(feature: Numeric, digits: str) -> str:
+def feature_number(feature: cl.Numeric, digits: str) -> str:
     """The digits of a number of a feature with thousands separators and the unit, or the date; years have no separators."""
     if feature.unit == "date":
         return date_of(float(digits)) or digits
@@ -103,10 +101,10 @@ def percent_apart(share: float, ends: Sequence[float | None]) -> str:
     return f"{plain(found)} %"
 
 
-def number_apart(value: float, ends: Sequence[float | None], digits: int) -> str:
+def number_apart(value: float, ends: Sequence[float | None] = (), digits: int = 5) -> str:
     """A number with this many digits, or with as many as show on which side of each end it is.
 
-    >>> number_apart(21399.96, [21400.0], 5), number_apart(21399.96, [20000.0, None], 5)
+    >>> number_apart(21399.96, [21400.0]), number_apart(21399.96, [20000.0, None])
     ('21,399.96', '21,400')
     """
     known = [end for end in ends if end is not None]

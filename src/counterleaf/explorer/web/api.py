@@ -12,30 +12,13 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from counterleaf.explorer.session.question import ExportRequest, Key, Name, PlaneRequest, Question, StrictModel
-from counterleaf.explorer.session.rows.requests import (
-    ColumnsRequest,
-    EffortsRequest,
-    GroupsRequest,
-    OpenRequest,
-    RowsRequest,
-)
+from counterleaf.explorer.session.requests import REQUESTS, Key, Name, StrictModel
 from counterleaf.explorer.web import files
-from counterleaf.explorer.web.access import Access
 from counterleaf.explorer.web.body import StrictRequest
+from counterleaf.explorer.web.guard import Access
 from counterleaf.explorer.web.refusal import Refusal, Reply
 
 Row = Annotated[int, Path(ge=0, le=10**9)]
-_BODIES: dict[str, type[StrictModel]] = {  # of the POST requests that are passed to the solver, by verb
-    **dict.fromkeys(("answer", "front", "tree", "check"), Question),
-    "plane": PlaneRequest,
-    "export": ExportRequest,
-    "columns": ColumnsRequest,
-    "efforts": EffortsRequest,
-    "groups": GroupsRequest,
-    "open": OpenRequest,
-    "rows": RowsRequest,
-}
 CLIENT_CLOSED = 499  # the status for a client that closed the connection; nobody reads it
 
 
@@ -49,7 +32,7 @@ class Direction(IntEnum):
 class Answerer(Protocol):
     """The solver, or a replacement for it."""
 
-    async def ask(self, verb: str, arguments: dict[str, Any]) -> bytes: ...
+    async def ask(self, verb: str, arguments: dict[str, Any] | StrictModel) -> bytes: ...
 
 
 class StrictRoute(APIRoute):
@@ -69,7 +52,7 @@ def make_api(solver: Answerer, access: Access) -> APIRouter:
     refusals: dict[int | str, dict[str, Any]] = {"4XX": {"model": Refusal}, "503": {"model": Refusal}}
     api = APIRouter(prefix="/api", route_class=StrictRoute, responses=refusals)
 
-    async def ask(request: Request, verb: str, arguments: dict[str, Any]) -> Response:
+    async def ask(request: Request, verb: str, arguments: dict[str, Any] | StrictModel) -> Response:
         """Return the answer, or cancel the request when the client closes the connection."""
         work = asyncio.ensure_future(solver.ask(verb, arguments))
         closed = asyncio.ensure_future(_wait_until_closed(request))
@@ -104,12 +87,12 @@ def make_api(solver: Answerer, access: Access) -> APIRouter:
 
     def answers(verb: str, kind: type[StrictModel]) -> Callable[..., Coroutine[Any, Any, Response]]:
         async def route(request: Request, body: StrictModel) -> Response:
-            return await ask(request, verb, body.model_dump())
+            return await ask(request, verb, body)
 
         route.__annotations__["body"] = kind  # FastAPI reads the type of the body there
         return route
 
-    for verb, kind in _BODIES.items():
+    for verb, kind in REQUESTS.items():
         api.add_api_route(f"/{verb}", answers(verb, kind), methods=["POST"], name=verb)
 
     @api.post("/link")

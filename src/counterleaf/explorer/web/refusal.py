@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from counterleaf.errors import CounterleafError
+import counterleaf as cl
 from counterleaf.explorer.session.solver import InternalError, UnavailableError, to_json
 
 MAX_VALUE, MAX_MESSAGE = 40, 500  # characters
@@ -74,34 +74,18 @@ def describe(errors: Sequence[Mapping[str, Any]]) -> str:
 def install(app: FastAPI) -> None:
     """Turn every exception into an error response."""
 
-    async def invalid(_: Request, error: RequestValidationError) -> Reply:
-        return refuse(422, describe(error.errors()))
+    def answer(kind: type[Exception], respond: Callable[[Request, Any], Reply]) -> None:
+        async def handler(request: Request, error: Exception) -> Reply:
+            return respond(request, error)
 
-    async def http(request: Request, error: HTTPException) -> Reply:
-        return refuse(error.status_code, _explain(request, error), error.headers)
-
-    async def mistake(_: Request, error: CounterleafError) -> Reply:
-        return refuse(422, str(error))
-
-    async def unavailable(_: Request, error: UnavailableError) -> Reply:
-        return refuse(503, str(error), {"Retry-After": "1"})
-
-    async def internal(_: Request, error: InternalError) -> Reply:
-        return refuse(500, f"the solver failed: {error}; see the terminal for details")
-
-    async def unexpected(_: Request, error: Exception) -> Reply:
-        return refuse(500, f"the server failed: {type(error).__name__}; see the terminal for details")
-
-    handlers: Iterable[tuple[type[Exception], Any]] = (
-        (RequestValidationError, invalid),
-        (HTTPException, http),
-        (CounterleafError, mistake),
-        (UnavailableError, unavailable),
-        (InternalError, internal),
-        (Exception, unexpected),
-    )
-    for kind, handler in handlers:
         app.add_exception_handler(kind, handler)
+
+    answer(RequestValidationError, lambda _, error: refuse(422, describe(error.errors())))
+    answer(HTTPException, lambda request, error: refuse(error.status_code, _explain(request, error), error.headers))
+    answer(cl.CounterleafError, lambda _, error: refuse(422, str(error)))
+    answer(UnavailableError, lambda _, error: refuse(503, str(error), {"Retry-After": "1"}))
+    answer(InternalError, lambda _, error: refuse(500, f"the solver failed: {error}; see the terminal for details"))
+    answer(Exception, lambda _, e: refuse(500, f"the server failed: {type(e).__name__}; see the terminal for details"))
 
 
 def _explain(request: Request, error: HTTPException) -> str:

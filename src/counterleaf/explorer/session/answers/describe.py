@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
-from counterleaf.explorer.session.answers.measures import MEASURES
-from counterleaf.explorer.session.question import MAX_FILE
+import counterleaf as cl
+from counterleaf.explorer.session.question import MEASURES
+from counterleaf.explorer.session.requests import MAX_FILE
 from counterleaf.explorer.session.scene import Scene, SceneSource, encode_value
 from counterleaf.explorer.session.words import filled_text, label_of
-from counterleaf.table.features import Feature, Numeric, is_missing
+from counterleaf.table.features import is_missing
 from counterleaf.table.rows import TableRows
 from counterleaf.table.words import word
 from counterleaf.types import Array
@@ -28,10 +28,18 @@ def list_scene(scene: Scene | SceneSource) -> dict[str, Any]:
 
 def describe_scene(scene: Scene) -> dict[str, Any]:
     """The properties of a data set that the page needs."""
+    description: dict[str, Any] = scene.remembered("description", lambda: _describe_scene(scene))
+    return description
+
+
+def _describe_scene(scene: Scene) -> dict[str, Any]:
     explainer, tree, schema = scene.explainer, scene.explainer.tree, scene.explainer.schema
-    is_ensemble = not tree.is_one_tree
     rules = [one.words(schema) for one in scene.constraints]
     histograms = _histograms(scene)
+    output = None
+    if scene.kind == "value":
+        lower, upper = (float(f"{end:.6g}") for end in scene.output_range)
+        output = {"lower": lower, "upper": upper}
     return {
         **list_scene(scene),
         "n_rows": scene.n_rows,
@@ -41,8 +49,8 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         "at_least": scene.at_least,
         "at_most": scene.at_most,
         "classes": [str(label) for label in tree.classes.tolist()],
-        "probabilities": scene.has_probabilities,
-        "output": _describe_output(scene),
+        "probabilities": tree.bounds_probabilities,
+        "output": output,
         "spreads": ["range", "std", "mad", "none"] if explainer.spreads is not None else ["none"],
         "costs": list(scene.costs),
         "measures": {cost: MEASURES[cost] for cost in scene.costs},
@@ -50,7 +58,7 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         "shape": scene.shape,
         "n_leaves": int((tree.left < 0).sum()),
         "model": model_name(tree)[1],
-        "has_tree": not is_ensemble,
+        "has_tree": tree.is_one_tree,
         "max_file": MAX_FILE,
         "constraints": rules,
         "margin": margin_words(tree),
@@ -60,7 +68,7 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
                 "rules": [
                     rule for rule, one in zip(rules, scene.constraints, strict=True) if feature.name in one.features(schema)
                 ],
-                "histogram" if isinstance(feature, Numeric) else "counts": counts,
+                "histogram" if isinstance(feature, cl.Numeric) else "counts": counts,
             }
             for feature, counts in zip(schema, histograms, strict=True)
         ],
@@ -77,24 +85,15 @@ def margin_words(tree: Any) -> str:
 
 def model_name(tree: Any) -> tuple[str, str]:
     """The indefinite article of a model, which plurals lack, and what it is."""
-    if not tree.is_one_tree:
-        count = f"{tree.n_trees:,} {'tree' if tree.n_trees == 1 else 'trees'}"
-        if tree.scoring.divisor != 1.0 or tree.scoring.link == "share":
-            return "a ", f"forest of {count}"
-        return ("a ", "boosted tree") if tree.n_trees == 1 else ("", f"{tree.n_trees:,} boosted trees")
-    if tree.outputs is not None and tree.outputs.slope is not None:
-        return "a ", "tree with linear leaves"
-    return "a ", "tree"
+    if tree.is_one_tree:
+        return "a ", "tree with linear leaves" if tree.outputs is not None and tree.outputs.slope is not None else "tree"
+    count = f"{tree.n_trees:,} {'tree' if tree.n_trees == 1 else 'trees'}"
+    if tree.scoring.divisor != 1.0 or tree.scoring.link == "share":
+        return "a ", f"forest of {count}"
+    return ("a ", "boosted tree") if tree.n_trees == 1 else ("", f"{tree.n_trees:,} boosted trees")
 
 
-def _describe_output(scene: Scene) -> dict[str, Any] | None:
-    if scene.kind != "value":
-        return None
-    lower, upper = (float(f"{end:.6g}") for end in scene.output_range)
-    return {"lower": lower, "upper": upper, "unit": scene.output_unit, "label": scene.output_label}
-
-
-def _describe_feature(feature: Feature) -> dict[str, Any]:
+def _describe_feature(feature: cl.Feature) -> dict[str, Any]:
     out: dict[str, Any] = {
         "name": feature.name,
         "label": label_of(feature),
@@ -102,7 +101,7 @@ def _describe_feature(feature: Feature) -> dict[str, Any]:
         "description": feature.description,
         "missing": bool(feature.missing),
     }
-    if isinstance(feature, Numeric):
+    if isinstance(feature, cl.Numeric):
         lower, upper = (end if math.isfinite(end) else None for end in (feature.lower, feature.upper))
         step = None if feature.grid is None else float(feature.grid)
         kind = "date" if feature.unit == "date" else "number"
@@ -119,9 +118,9 @@ def _histograms(scene: Scene) -> list[Any]:
     return [_histogram(feature, codes[:, d]) for d, feature in enumerate(schema)]
 
 
-def _histogram(feature: Feature, codes: Array) -> Any:
+def _histogram(feature: cl.Feature, codes: Array) -> Any:
     codes = codes[np.isfinite(codes)]
-    if not isinstance(feature, Numeric):
+    if not isinstance(feature, cl.Numeric):
         return np.bincount(codes.astype(int), minlength=feature.size)[: feature.size].tolist()
     if not len(codes):
         return None
@@ -144,7 +143,7 @@ def describe_row(scene: Scene, row: int) -> dict[str, Any]:
         values = scene.values(row, {})
         outcome = scene.outcome(values).describe()
         codes = [encode_value(feature, values[feature.name]) for feature in scene.explainer.schema]
-    except CounterleafError as error:
+    except cl.CounterleafError as error:
         empty: dict[str, Any] = {"label": None, "class_index": None, "number": None, "values": None, "imputed": {}}
         return {"row": row, **empty, "problem": str(error)}
     return {"row": row, **outcome, "values": codes, "imputed": imputed(scene, values), "problem": None}
@@ -157,7 +156,7 @@ def imputed(scene: Scene, values: dict[str, Any]) -> dict[str, str]:
         if feature.name not in schema.fills or not is_missing(values[feature.name]):
             continue
         code = schema.fills[feature.name]
-        if isinstance(feature, Numeric):
+        if isinstance(feature, cl.Numeric):
             out[feature.name] = filled_text(feature, code)
         elif 0 <= code < len(feature.values):
             out[feature.name] = word(feature.values[int(code)])

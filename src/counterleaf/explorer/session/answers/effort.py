@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.explainer import Explainer
+import counterleaf as cl
 from counterleaf.explorer.session.scene import encode_value
 from counterleaf.explorer.session.words import filled_text, percent, series
-from counterleaf.table.features import Numeric, Ordinal, is_missing
+from counterleaf.table.features import is_missing
 from counterleaf.types import Array
 
 _SMALL, _MODERATE = 0.05, 0.25  # of the usual range
@@ -41,7 +41,7 @@ class Move:
     text: str
 
 
-def measure_move(explainer: Explainer, d: int, before: Any, after: Any) -> Move:
+def measure_move(explainer: cl.Explainer, d: int, before: Any, after: Any) -> Move:
     """Measure the move of feature ``d`` between two values."""
     feature = explainer.schema.features[d]
     if is_missing(after):
@@ -50,21 +50,21 @@ def measure_move(explainer: Explainer, d: int, before: Any, after: Any) -> Move:
     old, new = (np.array([code]) for code in codes)
     share: float | None = float(measure_shares(explainer, d, old, new)[0])
     share = None if math.isnan(share or 0.0) else share
-    if isinstance(feature, Numeric):
+    if isinstance(feature, cl.Numeric):
         fill = explainer.schema.fills.get(feature.name) if is_missing(before) else None
         if is_missing(before) and fill is None:
             return Move(Kind.FILLED, None, 0, "filled in")
         return _numeric_move(feature, share, float(after), fill if fill is not None else float(before), fill is not None)
     if is_missing(before):
         return Move(Kind.FILLED, None, 0, "filled in")
-    if isinstance(feature, Ordinal):
+    if isinstance(feature, cl.Ordinal):
         steps = int(new[0] - old[0])
         levels = f"{abs(steps)} level{'s' * (abs(steps) != 1)} {'up' if steps > 0 else 'down'}"
         return Move(Kind.LEVEL, share, 1 if steps > 0 else -1, levels)
     return Move(Kind.CHOICE, None, 0, "another choice")
 
 
-def _numeric_move(feature: Numeric, share: float | None, after: float, before: float, filled: bool) -> Move:
+def _numeric_move(feature: cl.Numeric, share: float | None, after: float, before: float, filled: bool) -> Move:
     """The move of a number; ``filled`` if it replaces a missing value that counts as ``before``."""
     direction = (after > before) - (after < before)
     kind = Kind.NUMBER if share is None else Kind.RANGE
@@ -77,30 +77,35 @@ def _numeric_move(feature: Numeric, share: float | None, after: float, before: f
     return Move(kind, share, direction, f"filled in, {text}")
 
 
-def measure_shares(explainer: Explainer, d: int, old: Array, new: Array) -> Array:
+def moves_of(explainer: cl.Explainer, c: cl.Counterfactual) -> list[Move]:
+    """The moves of an option, in the order of its changes."""
+    return [measure_move(explainer, explainer.schema.index(name), *ends) for name, ends in c.changes.items()]
+
+
+def measure_shares(explainer: cl.Explainer, d: int, old: Array, new: Array) -> Array:
     """How far feature ``d`` moves between encoded values, as shares of its usual range or of its levels.
 
     A missing number moves from the value that it counts as. NaN is another choice, a number that is filled in or left out, or
     one without a usual range: each of them counts as 1 in an effort.
     """
     feature = explainer.schema.features[d]
-    if isinstance(feature, Ordinal):
+    if isinstance(feature, cl.Ordinal):
         gaps = (old >= len(feature.values)) | (new >= len(feature.values))
         return np.where(gaps, np.nan, np.abs(new - old) / max(len(feature.values) - 1, 1))
-    usual = usual_range(explainer, d) if isinstance(feature, Numeric) else None
+    usual = usual_range(explainer, d) if isinstance(feature, cl.Numeric) else None
     if usual is None:
         return np.full(len(old), np.nan)
     fill = explainer.schema.fills.get(feature.name, np.nan)
     return np.asarray(np.abs(new - np.where(np.isnan(old), fill, old)) / usual)
 
 
-def usual_range(explainer: Explainer, d: int) -> float | None:
+def usual_range(explainer: cl.Explainer, d: int) -> float | None:
     """The width of the usual values of a number: the middle 98 % of the data, or the bounds; None if neither is known."""
     feature = explainer.schema.features[d]
     if explainer.spreads is not None:
         width = float(explainer.spreads.range[d])
     else:
-        width = feature.upper - feature.lower if isinstance(feature, Numeric) else math.inf
+        width = feature.upper - feature.lower if isinstance(feature, cl.Numeric) else math.inf
     return width if 0.0 < width < math.inf else None
 
 
@@ -116,9 +121,10 @@ def describe_effort(moves: Sequence[Move], cost: str) -> dict[str, Any]:
     None if something other than numbers changes, and ``short``.
     """
     total = total_effort(moves)
-    size = _size(total) if moves and all(move.kind is Kind.RANGE for move in moves) else None
-    parts = _effort_parts(moves)
-    short = series(parts) if parts else "nothing has to change"
+    size = None
+    if moves and all(move.kind is Kind.RANGE for move in moves):
+        size = "small" if total <= _SMALL else "moderate" if total <= _MODERATE else "large"
+    short = series(_effort_parts(moves)) if moves else "nothing has to change"
     return {
         "share": round(min(total, 1.0), 4),
         "total": round(total, 6),
@@ -130,24 +136,18 @@ def describe_effort(moves: Sequence[Move], cost: str) -> dict[str, Any]:
 
 
 def _effort_parts(moves: Sequence[Move]) -> list[str]:
-    """The effort of some moves in words, such as "2.6 % of the usual range" or "1 other choice"."""
-    counts, parts = Counter(move.kind for move in moves), []
-    levels = [move for move in moves if move.kind is Kind.LEVEL]
+    counts = Counter(move.kind for move in moves)
+
+    def counted(kind: Kind, what: str, after: str = "") -> list[str]:
+        return [f"{counts[kind]} {what}{'s' * (counts[kind] > 1)}{after}"] if counts[kind] else []
+
+    levels = [move.text for move in moves if move.kind is Kind.LEVEL]
     ranges = [move.share or 0.0 for move in moves if move.kind is Kind.RANGE]
-    if count := counts[Kind.CHOICE]:
-        parts.append(f"{count} other choice{'s' * (count > 1)}")
-    if levels:
-        parts.append(levels[0].text if len(levels) == 1 else f"{len(levels)} changes of level")
-    if ranges:
-        parts.append(f"{percent(sum(ranges))} of the usual range{'s in total' * (len(ranges) > 1)}")
-    if count := counts[Kind.NUMBER]:
-        parts.append(f"{count} number{'s' * (count > 1)} changed")
-    if count := counts[Kind.FILLED]:
-        parts.append(f"{count} missing value{'s' * (count > 1)} filled in")
-    if count := counts[Kind.REMOVED]:
-        parts.append(f"{count} value{'s' * (count > 1)} left out")
-    return parts
-
-
-def _size(total: float) -> str:
-    return "small" if total <= _SMALL else "moderate" if total <= _MODERATE else "large"
+    return [
+        *counted(Kind.CHOICE, "other choice"),
+        *([f"{len(levels)} changes of level"] if len(levels) > 1 else levels),
+        *([f"{percent(sum(ranges))} of the usual range{'s in total' * (len(ranges) > 1)}"] if ranges else []),
+        *counted(Kind.NUMBER, "number", " changed"),
+        *counted(Kind.FILLED, "missing value", " filled in"),
+        *counted(Kind.REMOVED, "value", " left out"),
+    ]

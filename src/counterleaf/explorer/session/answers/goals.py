@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.answer.explanation import Explanation
-from counterleaf.errors import CounterleafError, some
-from counterleaf.explorer.session.question import Question
+import counterleaf as cl
+from counterleaf.errors import some
+from counterleaf.explorer.session.requests import PageQuestion
 from counterleaf.explorer.session.scene import Scene
-from counterleaf.explorer.session.words import number_text, percent_apart, series, with_unit
-from counterleaf.question.query import Probability, Value, probability, value
+from counterleaf.explorer.session.words import number_apart, number_text, percent_apart, series
 from counterleaf.types import Array
 
 _AHEAD = 0.1  # the initial goal for a value: this share of the range of the model's values above the row's
@@ -35,43 +34,43 @@ class Goal:
         return {"text": self.text, "at_least": self.at_least, "at_most": self.at_most}
 
 
-def read_goal(scene: Scene, question: Question, values: dict[str, Any]) -> Goal:
+def read_goal(scene: Scene, request: PageQuestion, values: dict[str, Any]) -> Goal:
     """Return the goal of a question about a row with these values."""
     if scene.explainer.tree.is_regression:
-        return _value_goal(scene, question, values)
+        return _value_goal(scene, request, values)
     by_label = {str(label): label for label in scene.explainer.tree.classes.tolist()}
-    unknown = [name for name in question.target if name not in by_label]
+    unknown = [name for name in request.target if name not in by_label]
     if unknown:
-        raise CounterleafError(f"no class {unknown[0]!r} in {scene.title}; expected one of {some(by_label)}")
-    labels = list(dict.fromkeys(question.target))
-    if question.at_least is None and question.at_most is None:
+        raise cl.CounterleafError(f"no class {unknown[0]!r} in {scene.title}; expected one of {some(by_label)}")
+    labels = list(dict.fromkeys(request.target))
+    if request.at_least is None and request.at_most is None:
         if not labels:
             return Goal(None, "anything else", "say anything else")
         text = series(labels, "or")
         return Goal([by_label[name] for name in labels], text, f"say {text}")
     if len(labels) != 1:
-        raise CounterleafError(
+        raise cl.CounterleafError(
             f"at_least and at_most are about the probability of one class, but there are {len(labels)} target classes; "
             f"expected one"
         )
-    if not scene.has_probabilities:
-        raise CounterleafError(
+    if not scene.explainer.tree.bounds_probabilities:
+        raise cl.CounterleafError(
             f"the model of {scene.title} has no probabilities that a goal can use; remove at_least and at_most"
         )
-    target = probability(by_label[labels[0]], at_least=question.at_least, at_most=question.at_most)
+    target = cl.probability(by_label[labels[0]], at_least=request.at_least, at_most=request.at_most)
     ends = _interval(target.at_least, target.at_most, percent_of)
     text = f"{labels[0]} with a probability {ends}"
     return Goal(target, text, f"give {labels[0]} a probability {ends}", target.at_least, target.at_most)
 
 
-def _value_goal(scene: Scene, question: Question, values: dict[str, Any]) -> Goal:
-    if question.target:
-        raise CounterleafError(f"the model of {scene.title} predicts numbers, not classes; use at_least and at_most")
-    low, high = question.at_least, question.at_most
+def _value_goal(scene: Scene, request: PageQuestion, values: dict[str, Any]) -> Goal:
+    if request.target:
+        raise cl.CounterleafError(f"the model of {scene.title} predicts numbers, not classes; use at_least and at_most")
+    low, high = request.at_least, request.at_most
     if low is None and high is None:
         low, high = _initial_interval(scene, scene.outcome(values).value or 0.0)
-    target = value(at_least=low, at_most=high)
-    text = _interval(target.at_least, target.at_most, lambda end: with_unit(number_text(end), scene.output_unit), "")
+    target = cl.value(at_least=low, at_most=high)
+    text = _interval(target.at_least, target.at_most, number_text, "")
     return Goal(target, text, f"predict {text}", target.at_least, target.at_most)
 
 
@@ -93,7 +92,7 @@ def _round_between(now: float, end: float) -> float:
     return end
 
 
-def describe_reach(scene: Scene, goal: Goal) -> str | None:
+def describe_reach(scene: Scene, goal: Goal, answer: cl.Explanation) -> str | None:
     """A sentence with the largest or the smallest output of a tree, if the goal is beyond it; None if it is not."""
     tree = scene.explainer.tree
     outputs = tree.outputs
@@ -101,10 +100,9 @@ def describe_reach(scene: Scene, goal: Goal) -> str | None:
         return None
     write: Callable[[float, Sequence[float | None]], str] = percent_apart
     if scene.kind == "value":
-        found, what, write = outputs.intercept[tree.leaves, 0], "value that this model predicts", scene.value_text
-        rescale = scene.explainer._adapter.rescale
-        found = found if rescale is None else rescale.outward(found)
-    elif isinstance(goal.target, Probability):
+        found = answer.decision.goal.outward(outputs.intercept[tree.leaves, 0])
+        what, write = "value that this model predicts", number_apart
+    elif isinstance(goal.target, cl.Probability):
         found = outputs.intercept[tree.leaves, tree.classes.tolist().index(goal.target.label)]
         what = f"probability that this model gives {goal.target.label}"
     else:
@@ -131,16 +129,21 @@ def _interval(low: float | None, high: float | None, write: Any, of: str = "of "
     return f"{of}at least {write(low)}" if low is not None else f"{of}at most {write(high)}"
 
 
-def describe_outcomes(scene: Scene, answer: Explanation) -> list[dict[str, Any]]:
+def describe_outcomes(scene: Scene, answer: cl.Explanation) -> list[dict[str, Any]]:
     """What the model says of the source and of each answer; the numbers are written so that they do not contradict the goal."""
-    certificate, target = answer.certificate, answer.target
-    points: Array = np.vstack([certificate.problem.source[None], certificate.findings.points.reshape(-1, answer.schema.width)])
-    ends = (target.at_least, target.at_most) if isinstance(target, (Probability, Value)) else ()
-    of = str(target.label) if isinstance(target, Probability) else None
-    return [one.describe() for one in scene.outcomes(answer.decision.model, points, ends, of)]
+    target = answer.target
+    ends = (target.at_least, target.at_most) if isinstance(target, (cl.Probability, cl.Value)) else ()
+    of = str(target.label) if isinstance(target, cl.Probability) else None
+    return [one.describe() for one in scene.outcomes(answer.decision.model, points_of(answer), ends, of)]
 
 
-def target_probability(answer: Explanation, k: int) -> str:
+def points_of(answer: cl.Explanation) -> Array:
+    """The source and the answers as rows of variables."""
+    certificate = answer.certificate
+    return np.vstack([certificate.problem.source[None], certificate.findings.points.reshape(-1, answer.schema.width)])
+
+
+def target_probability(answer: cl.Explanation, k: int) -> str:
     """The probability of the goal's class for the source (-1) or an answer, in percent."""
     target = answer.target
     share = (answer.source_number if k < 0 else answer[k].number) or 0.0

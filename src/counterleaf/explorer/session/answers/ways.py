@@ -1,77 +1,69 @@
-"""The options of an answer: what changes, by how much, and a sentence about the first one."""
+"""The options of an answer: what changes, by how much, and a sentence about the first one; and the strip of the front."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from counterleaf.answer.explanation import Counterfactual, Explanation
+import counterleaf as cl
 from counterleaf.answer.short_numbers import plain, round_down
 from counterleaf.answer.text import Page, apart, compose, is_reached
-from counterleaf.explorer.session.answers.effort import Move, describe_effort, measure_move, total_effort
-from counterleaf.explorer.session.answers.goals import Goal, describe_outcomes, target_probability
-from counterleaf.explorer.session.answers.measures import is_effort
-from counterleaf.explorer.session.question import Question
+from counterleaf.explorer.session.answers.effort import Move, describe_effort, moves_of, total_effort
+from counterleaf.explorer.session.answers.goals import describe_outcomes, target_probability
+from counterleaf.explorer.session.question import Posed, broken_rules, is_effort
 from counterleaf.explorer.session.scene import Scene, encode_value
 from counterleaf.explorer.session.words import count_text, feature_number, label_of, percent, percent_at_most, series
-from counterleaf.proof.certificate import Status
-from counterleaf.question.query import Probability
-from counterleaf.table.features import MISSING, Numeric, is_missing
+from counterleaf.table.features import MISSING, is_missing
 
+MAX_POINTS = 12  # a front with more points would not fit into a strip
+_SHOWN = ("n_changes", "changes", "effort", "confirmed", "proved", "label", "number")  # of a point of the front
 _IN_SENTENCE = 6  # features
 _TOLERANCE = 1e-9  # of the cost: a smaller gap is rounding
 _SAME = 1e-6  # a smaller difference between a cost and an effort is rounding
 
 
-def describe_ways(scene: Scene, question: Question, answer: Explanation) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def describe_ways(posed: Posed, answer: cl.Explanation) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the model says of the source, and the options of an answer."""
+    scene = posed.scene
     source, *outcomes = describe_outcomes(scene, answer)
     costs = apart([c.cost for c in answer]) if len(answer) else []
     page = compose(answer, len(answer.schema), units=False) if len(answer) and scene.shape is None else None
-    all_moves = [_moves(scene, answer, k) for k in range(len(answer))]
-    by_effort = is_effort(question) and all(
+    all_moves = [moves_of(scene.explainer, c) for c in answer]
+    by_effort = is_effort(posed.request) and all(
         abs(total_effort(moves) - c.cost) <= _SAME * (1.0 + c.cost) for moves, c in zip(all_moves, answer, strict=True)
     )
     ways = []
-    for k, (c, outcome, cost) in enumerate(zip(answer, outcomes, costs, strict=True)):
-        places = [answer.schema.index(name) for name in c.changes]
-        moves = all_moves[k]
-        effort = describe_effort(moves, cost)
+    for k, (c, outcome, cost, moves) in enumerate(zip(answer, outcomes, costs, all_moves, strict=True)):
+        effort, proved = describe_effort(moves, cost), is_proved(answer, k)
         if scene.shape is not None:
             effort["words"] = _pixel_words(scene, moves)
         ways.append(
             {
                 **outcome,
                 "confirmed": c.confirmed,
-                "proved": is_proved(answer, k),
-                "proof": {"claim": _claim(scene, answer, k, by_effort), **_proof_numbers(c, is_proved(answer, k))},
+                "proved": proved,
+                "proof": {"claim": _claim(scene, answer, k, by_effort), **_proof_numbers(c, proved)},
                 "leaf": c.leaf,
                 "n_changes": len(c.changes),
-                "changes": [] if page is None else _describe_changes(answer, page, k, dict(zip(places, moves, strict=True))),
+                "changes": [] if page is None else _describe_changes(answer, page, k, moves),
                 "effort": effort,
             }
         )
     return source, ways
 
 
-def _moves(scene: Scene, answer: Explanation, k: int) -> list[Move]:
-    names = answer.schema.names
-    places = (answer.schema.index(name) for name in answer[k].changes)
-    return [measure_move(scene.explainer, d, *answer[k].changes[names[d]]) for d in places]
-
-
-def is_proved(answer: Explanation, k: int) -> bool:
+def is_proved(answer: cl.Explanation, k: int) -> bool:
     """Whether option ``k`` is proved to be the cheapest of those that differ from the earlier ones, as ``distinct`` means it.
 
     With "features", they do not change all the features of any option before; with "leaves", they end in another leaf.
     """
     if not answer.proof_holds:
         return False
-    return answer.status is Status.OPTIMAL or (k == 0 and answer.gap <= _TOLERANCE * abs(answer[0].cost))
+    return answer.status is cl.Status.OPTIMAL or (k == 0 and answer.gap <= _TOLERANCE * abs(answer[0].cost))
 
 
-def _claim(scene: Scene, answer: Explanation, k: int, by_effort: bool) -> str:
+def _claim(scene: Scene, answer: cl.Explanation, k: int, by_effort: bool) -> str:
     """What is proved about option ``k``, or what is not, after "proved" or "not proved".
 
     "Smaller" is about the effort that the page shows; with another cost, a smaller effort may exist.
@@ -90,25 +82,20 @@ def _claim(scene: Scene, answer: Explanation, k: int, by_effort: bool) -> str:
     return f"{best} that does not change all that {before} changes"
 
 
-def _describe_changes(answer: Explanation, page: Page, k: int, moves: dict[int, Move]) -> list[dict[str, Any]]:
+def _describe_changes(answer: cl.Explanation, page: Page, k: int, moves: Sequence[Move]) -> list[dict[str, Any]]:
     """The changes of option ``k``, the largest share first; numbers have as few digits as keep the row valid."""
-    out = []
+    out, by_name = [], dict(zip(answer[k].changes, moves, strict=True))
     for place, texts in zip(page.places, page.lines, strict=True):
-        move = moves.get(place)
+        feature = answer.schema.features[place]
+        move = by_name.get(feature.name)
         if move is None:
             continue
-        feature = answer.schema.features[place]
-        before, after = answer[k].changes[feature.name]
-        ends = texts[1], texts[2 + k]
-        codes = [encode_value(feature, value) for value in (before, after)]
-        if isinstance(feature, Numeric):
-            codes = [None if is_missing(value) else float(text) for value, text in zip((before, after), ends, strict=True)]
-            written = [
-                text if is_missing(value) else feature_number(feature, text)
-                for value, text in zip((before, after), ends, strict=True)
-            ]
-        else:
-            written = list(ends)
+        ends, written = answer[k].changes[feature.name], [texts[1], texts[2 + k]]
+        codes = [encode_value(feature, value) for value in ends]
+        if isinstance(feature, cl.Numeric):
+            known = [not is_missing(value) for value in ends]
+            codes = [float(text) if there else None for text, there in zip(written, known, strict=True)]
+            written = [feature_number(feature, text) if there else text for text, there in zip(written, known, strict=True)]
         out.append(
             {
                 "feature": feature.name,
@@ -131,11 +118,11 @@ def _pixel_words(scene: Scene, moves: Sequence[Move]) -> str:
     return f"{pixels}, each by {percent(sum(shares) / len(shares))} on average" if shares else pixels
 
 
-def write_already(answer: Explanation, source: dict[str, Any], broken: Callable[[], list[str]]) -> str | None:
-    """That the row has the goal but breaks rules, which ``broken`` returns in words; None if it does not."""
+def write_already(posed: Posed, answer: cl.Explanation, source: dict[str, Any]) -> str | None:
+    """That the row has the goal but breaks rules; None if it does not."""
     if not is_reached(answer) or (len(answer) and not answer[0].changes):
         return None
-    rules = broken()
+    rules = broken_rules(posed)
     start = f"The model already {_says(answer, source, -1, 's')}"
     return (
         f"{start}; your rules also require {series(rules)}"
@@ -145,7 +132,7 @@ def write_already(answer: Explanation, source: dict[str, Any], broken: Callable[
 
 
 def write_sentence(
-    scene: Scene, answer: Explanation, source: dict[str, Any], ways: list[dict[str, Any]], already: str | None
+    scene: Scene, answer: cl.Explanation, source: dict[str, Any], ways: list[dict[str, Any]], already: str | None
 ) -> str:
     """The first option as one sentence, after what the row has already."""
     best, before = ways[0], f"{already}. " if already else ""
@@ -173,36 +160,36 @@ def _unbracketed(text: str) -> str:
     return "missing" if text == MISSING else text
 
 
-def _says(answer: Explanation, way: dict[str, Any], k: int, ending: str = "") -> str:
-    if isinstance(answer.target, Probability):
+def _says(answer: cl.Explanation, way: dict[str, Any], k: int, ending: str = "") -> str:
+    if isinstance(answer.target, cl.Probability):
         return f"give{ending} {answer.target.label} a probability of {target_probability(answer, k)}"
     return f"predict{ending} {way['label']}" if way["class_index"] is None else f"say{ending} {way['label']}"
 
 
-def _instead(answer: Explanation, source: dict[str, Any], way: dict[str, Any]) -> str:
-    if isinstance(answer.target, Probability):
+def _instead(answer: cl.Explanation, source: dict[str, Any], way: dict[str, Any]) -> str:
+    if isinstance(answer.target, cl.Probability):
         now, before = (target_probability(answer, k) for k in (0, -1))
         return f" instead of {before}" if now != before else ""
     return "" if source["label"] == way["label"] else f" instead of {source['label']}"
 
 
-def write_failure(answer: Explanation, goal: Goal, stopped_after: float | None, conflict: bool, already: str | None) -> str:
+def write_failure(answer: cl.Explanation, action: str, stopped_after: float | None, conflict: bool, already: str | None) -> str:
     """Why there is no option, in one or two sentences without technical terms."""
     if already:
         found = (
             "No allowed change does both. This is proved." if answer.proved else "The search stopped before it found a change."
         )
         return f"{already}. {found}"
-    if answer.status is Status.LIMIT:
+    if answer.status is cl.Status.LIMIT:
         stopped = "The search stopped" if stopped_after is None else f"The search stopped after {stopped_after:g} s"
-        return f"{stopped}, before it found a change that makes the model {goal.action}."
-    text = f"No allowed change makes the model {goal.action}. This is proved."
+        return f"{stopped}, before it found a change that makes the model {action}."
+    text = f"No allowed change makes the model {action}. This is proved."
     return (
         text if conflict else f"{text} None of your settings is the cause: no row within the ranges of the features gets there."
     )
 
 
-def write_proof(answer: Explanation, ways: list[dict[str, Any]], stopped_after: float | None) -> dict[str, Any]:
+def write_proof(answer: cl.Explanation, ways: list[dict[str, Any]], stopped_after: float | None) -> dict[str, Any]:
     """What is proved about the first option, or that there is none, in words."""
     stopped = "the search stopped early" if stopped_after is None else f"the search stopped after {stopped_after:g} s"
     if not ways:
@@ -213,12 +200,12 @@ def write_proof(answer: Explanation, ways: list[dict[str, Any]], stopped_after: 
         text = f"not proved: {stopped}, so {claim}"
     else:
         text = f"proved: {claim}"
-        if answer.status is Status.LIMIT:
+        if answer.status is cl.Status.LIMIT:
             text += f"; {stopped}, so other options may be missing"
     return {"proved": proved, "text": text, "lower_bound": bound}
 
 
-def _proof_numbers(c: Counterfactual, proved: bool) -> dict[str, str | None]:
+def _proof_numbers(c: cl.Counterfactual, proved: bool) -> dict[str, str | None]:
     """Cost, bound and gap; if the bound is proved to be the cost, with as many digits as show that it is, up to the gap."""
     bounded = math.isfinite(c.lower_bound)
     for digits in range(4, 18):
@@ -234,19 +221,41 @@ def _bound_text(bound: float) -> str | None:
     return plain(round_down(bound, 4)) if math.isfinite(bound) else None
 
 
-def _how_much_smaller(answer: Explanation) -> str:
+def _how_much_smaller(answer: cl.Explanation) -> str:
     """By how much a better change could be smaller, if a bound is known and the cost is the effort."""
     cost, bound = answer[0].cost, answer.lower_bound
     return f", at most {percent_at_most(1.0 - bound / cost)} smaller" if 0.0 < bound < cost else ""
 
 
-def write_fewer(scene: Scene, answer: Explanation, count: int) -> str | None:
+def write_fewer(scene: Scene, answer: cl.Explanation, count: int) -> str | None:
     """A sentence if fewer options exist than requested."""
     found = len(answer)
-    if not found or found >= count or answer.status is not Status.OPTIMAL or not answer[0].changes:
+    if not found or found >= count or answer.status is not cl.Status.OPTIMAL or not answer[0].changes:
         return None
     ways = "one way exists" if found == 1 else f"{count_text(found)} different ways exist"
     if scene.shape is not None:
         return f"Only {ways} within what is allowed: no other path through the model leads there."
     rest = "the same features, or these and more" if found == 1 else "all the features of one of these"
     return f"Only {ways} within what is allowed: every other one changes {rest}."
+
+
+def describe_front(posed: Posed, front: cl.Front, best: cl.Explanation, stopped_after: float | None) -> dict[str, Any]:
+    """The smallest change of one feature, of two, and so on, until more changes gain nothing; fewest changes first.
+
+    ``best`` is the answer without a limit on changes. A number of changes whose search stopped is a point without an effort,
+    unless the search found the best answer with it.
+    """
+    searches, n_best = list(front.explanations), len(best[0].changes)
+    last = searches[-1][0] if searches else None
+    if last is None or best[0].cost < (1.0 - _TOLERANCE) * last.cost or (n_best == len(last.changes) and is_proved(best, 0)):
+        searches = [*(one for one in searches if len(one[0].changes) < n_best), best]
+    settled = {k for k, one in enumerate(front.searches[:-1]) if one.status is not cl.Status.LIMIT}
+    points: dict[int, dict[str, Any]] = {
+        n: {"n_changes": n, "changes": [], "effort": None, "proved": False}
+        for n in range(1, min(len(searches[-1][0].changes), MAX_POINTS + 1))
+        if n not in settled
+    }
+    for answer in searches:
+        way = describe_ways(posed, answer)[1][0]
+        points[way["n_changes"]] = {key: way[key] for key in _SHOWN}
+    return {"points": [points[n] for n in sorted(points)], "stopped_after": stopped_after}

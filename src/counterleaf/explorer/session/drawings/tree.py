@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from counterleaf.answer.explanation import Counterfactual, Explanation
+import counterleaf as cl
 from counterleaf.answer.short_numbers import plain
 from counterleaf.answer.tree_text import leaf_counts, leaf_words
-from counterleaf.errors import CounterleafError
-from counterleaf.explorer.session.answers.effort import describe_effort, measure_move
+from counterleaf.explorer.session.answers.effort import describe_effort, moves_of
+from counterleaf.explorer.session.answers.goals import points_of
 from counterleaf.explorer.session.drawings.conditions import Splits, terms, value_text, variable_labels
-from counterleaf.explorer.session.drawings.image import rounded
-from counterleaf.explorer.session.drawings.numbers import thousands
+from counterleaf.explorer.session.drawings.plane import rounded
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.words import percent
-from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import MINUS
 from counterleaf.plot.trees.path import path_to
-from counterleaf.proof.certificate import Status
-from counterleaf.question.query import value as value_between
+from counterleaf.table.words import grouped
 from counterleaf.types import Array
 
 MAX_NODES = 3000  # that are sent at once: the paths and the nodes nearest to the root
@@ -32,20 +30,17 @@ _HUGE = 1e300  # every value is above minus this number
 def every_prediction(scene: Scene) -> Any:
     """The target that every leaf reaches, for the efforts of all leaves."""
     tree = scene.explainer.tree
-    if not isinstance(tree, Tree):
-        raise CounterleafError("the model is an ensemble and has no single tree to draw; open the plane instead")
-    return value_between(at_least=-_HUGE) if tree.is_regression else tree.classes.tolist()
+    if not tree.is_one_tree:
+        raise cl.CounterleafError("the model is an ensemble and has no single tree to draw; open the plane instead")
+    return cl.value(at_least=-_HUGE) if tree.is_regression else tree.classes.tolist()
 
 
-def draw_tree(scene: Scene, answer: Explanation, all_leaves: Explanation) -> dict[str, Any]:
+def draw_tree(scene: Scene, answer: cl.Explanation, all_leaves: cl.Explanation) -> dict[str, Any]:
     """The nodes with their texts and efforts, and the paths of the row and of each option.
 
     ``all_leaves`` has the cheapest row of each leaf.
     """
-    tree = answer.decision.model
-    assert isinstance(tree, Tree)  # ``every_prediction`` refuses ensembles
-    schema, source = answer.schema, answer.certificate.problem.source
-    points = np.vstack([source, answer.certificate.findings.points.reshape(-1, schema.width)])
+    tree, schema, points = answer.decision.model, answer.schema, points_of(answer)
     paths = [path_to(tree, tree.leaf_of(point)) for point in points]
     shown, below = _choose(tree, paths), leaf_counts(tree)
     cheapest = _cheapest(all_leaves, answer)
@@ -70,13 +65,13 @@ def draw_tree(scene: Scene, answer: Explanation, all_leaves: Explanation) -> dic
         "nodes": nodes,
         "paths": paths,
         "n_leaves": len(tree.leaves),
-        "complete": all_leaves.status is not Status.LIMIT,
+        "complete": all_leaves.status is not cl.Status.LIMIT,
         "values": {str(d): [value_text(schema.features[d], code) for code in codes[:, d].tolist()] for d in used},
         "range": _value_range(tree),
     }
 
 
-def _choose(tree: Tree, paths: Sequence[Sequence[int]]) -> set[int]:
+def _choose(tree: cl.Tree, paths: Sequence[Sequence[int]]) -> set[int]:
     """The nodes to send: those of the paths with their siblings, then level by level while there is room."""
     chosen = {0}
     for path in paths:
@@ -93,18 +88,14 @@ def _choose(tree: Tree, paths: Sequence[Sequence[int]]) -> set[int]:
 
 
 def _split(scene: Scene, splits: Splits, node: int) -> dict[str, Any]:
-    """A split with its texts, or with the image of its weights."""
     if scene.shape is None:
-        one = splits.describe(node)
-        texts = {"text": one.lines, "holds": one.holds, "otherwise": one.otherwise, "sums": one.sums}
-        return {"kind": "split", **texts, "branches": list(one.branches), "swapped": one.swapped, "feature": one.feature}
+        return {"kind": "split", **asdict(splits.describe(node))}
     weights = splits.tree.weights[[node]].toarray()[0]
     image = {"text": [], "weights": rounded(weights / (np.abs(weights).max() or 1.0)), "branches": ["", ""]}
     return {"kind": "image", **image, "swapped": False, "feature": -1}
 
 
-def _leaf(answer: Explanation, tree: Tree, node: int) -> dict[str, Any]:
-    """What a leaf predicts: a class with its probability, a value, or a formula."""
+def _leaf(answer: cl.Explanation, tree: cl.Tree, node: int) -> dict[str, Any]:
     outputs, value = tree.outputs, int(tree.value[node])
     if outputs is not None and outputs.linear[node]:
         names = variable_labels(answer.schema)
@@ -117,7 +108,7 @@ def _leaf(answer: Explanation, tree: Tree, node: int) -> dict[str, Any]:
     if tree.is_regression:
         assert outputs is not None
         number = float(outputs.intercept[node, 0])
-        return {"class_index": -1, "text": [thousands(plain(f"{number:.6g}"))], "number": number}
+        return {"class_index": -1, "text": [grouped(plain(f"{number:.6g}"))], "number": number}
     label, index = leaf_words(tree, node), value
     if index < 0:
         assert outputs is not None
@@ -131,10 +122,10 @@ def _leaf(answer: Explanation, tree: Tree, node: int) -> dict[str, Any]:
 
 
 def _signed(constant: float) -> str:
-    return f"{MINUS if constant < 0 else '+'} {thousands(plain(f'{abs(constant):.4g}'))}"
+    return f"{MINUS if constant < 0 else '+'} {grouped(plain(f'{abs(constant):.4g}'))}"
 
 
-def _value_range(tree: Tree) -> list[float] | None:
+def _value_range(tree: cl.Tree) -> list[float] | None:
     """The lowest and the highest value of a regression tree with constant leaves, for the colours."""
     if not tree.is_regression or tree.outputs is None:
         return None
@@ -142,31 +133,30 @@ def _value_range(tree: Tree) -> list[float] | None:
     return [float(values.min()), float(values.max())]
 
 
-def _cheapest(*answers: Explanation) -> dict[int, Counterfactual]:
-    """The cheapest row of each leaf, as far as it is known."""
-    found: dict[int, Counterfactual] = {}
+def _cheapest(*answers: cl.Explanation) -> dict[int, cl.Counterfactual]:
+    found: dict[int, cl.Counterfactual] = {}
     for c in (c for answer in answers for c in answer):
         if c.leaf not in found or c.cost < found[c.leaf].cost:
             found[c.leaf] = c
     return found
 
 
-def _effort(scene: Scene, c: Counterfactual | None) -> dict[str, str] | None:
-    """The effort of a row in the words of the cards, and shorter."""
+def _effort(scene: Scene, c: cl.Counterfactual | None) -> dict[str, str] | None:
     if c is None:
         return None
-    schema = scene.explainer.schema
-    places = [schema.index(name) for name in c.changes]
-    moves = [measure_move(scene.explainer, d, *c.changes[schema.names[d]]) for d in places]
+    effort = describe_effort(moves_of(scene.explainer, c), "")
+    if not c.changes:
+        return {"short": "here", "words": effort["words"]}
     if scene.shape is not None:
-        pixels = f"{len(moves)} of {len(schema)} pixels"
-        return {"short": pixels if moves else "here", "words": pixels if moves else "nothing has to change"}
-    effort = describe_effort(moves, "")
-    short = effort["short"] if effort["size"] is None else f"effort {percent(effort['total'])}"
-    return {"short": short if moves else "here", "words": effort["words"]}
+        pixels = f"{len(c.changes)} of {len(scene.explainer.schema)} pixels"
+        return {"short": pixels, "words": pixels}
+    return {
+        "short": effort["short"] if effort["size"] is None else f"effort {percent(effort['total'])}",
+        "words": effort["words"],
+    }
 
 
-def _right(tree: Tree, points: Array) -> Array:
+def _right(tree: cl.Tree, points: Array) -> Array:
     """Whether each point would go right at each node, as a (points, nodes) array."""
     cast = points.astype(tree.dtype).astype(np.float64)
     score = (tree.weights @ cast.T).T + tree.bias

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from html import escape
 from importlib import metadata
 from typing import Any
 
+import counterleaf as cl
 from counterleaf.audit.report.provenance import model_hash, now, versions
 from counterleaf.core.stopping import raise_if_stopped
-from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.answers.describe import describe_scene
+from counterleaf.explorer.session.question import Step, describe_measure
 from counterleaf.explorer.session.receipts.pictures import draw_step, draw_track
-from counterleaf.explorer.session.receipts.step import Step, outcome_text
 from counterleaf.explorer.session.words import label_of, series, value_text
 from counterleaf.question.words import constraint_words
 
@@ -63,7 +66,11 @@ def write_page(steps: list[Step], name: str) -> str:
     for k, step in enumerate(steps, 1):
         raise_if_stopped()  # pictures take a moment each
         parts.append(_section(step, k if several else None))
-    parts += [_row(step) for step in _first_of_each_row(steps)]
+    first: dict[Any, Step] = {}
+    for step in steps:
+        if step.scene.shape is None:  # images are drawn instead
+            first.setdefault((step.scene.key, step.posed.request.row, *step.posed.request.edits.items()), step)
+    parts += [_row(step) for step in first.values()]
     parts.append(_origin(steps, name))
     head = (
         f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">'
@@ -97,7 +104,6 @@ def _comparison(steps: list[Step]) -> str:
 
 
 def _effort(way: Any) -> str:
-    """The effort of an option, and what the comparison must not leave out about it."""
     doubts = ["not proved"] * (not way["proved"]) + ["NOT confirmed by the model"] * (not way["confirmed"])
     return "; ".join([way["effort"]["words"], *doubts])
 
@@ -117,18 +123,17 @@ def _section(step: Step, number: int | None) -> str:
     if reply["conflict"]:
         listed = "; ".join(one["description"] for one in reply["conflict"])
         out.append(f"<p>These settings conflict: {escape(listed)}. Change at least one of them.</p>")
+    n_rows = f"rows are counted from 0 to {step.scene.n_rows - 1:,}" if step.scene.rows is not None else "the only row"
     facts = [
-        ("Row", step.place),
-        ("The model says", step.says),
+        ("Row", f"{step.who} ({n_rows})"),
+        ("Values that were edited", "; ".join(step.edits)),
+        ("The model says", _outcome(reply["source"], step.scene.kind)),
         ("It should say", reply["goal"]["text"]),
         ("What may change", _freedom(step)),
-        ("Best answer", step.measure),
+        ("Best answer", describe_measure(step.posed.request)),
+        ("Always required", constraint_words(step.scene.constraints, step.answer.schema)),
+        ("Missing values", "; ".join(f"{_label(step, name)} counts as {text}" for name, text in reply["imputed"].items())),
     ]
-    facts[1:1] = [("Values that were edited", "; ".join(step.edits))] if step.edits else []
-    required = constraint_words(step.scene.constraints, step.answer.schema)
-    facts += [("Always required", required)] if required else []
-    filled = [f"{_label(step, name)} counts as {text}" for name, text in reply["imputed"].items()]
-    facts += [("Missing values", "; ".join(filled))] if filled else []
     out.append(_facts(facts))
     ways = reply["ways"]
     out += [_option(step, way, k, len(ways)) for k, way in enumerate(ways)]
@@ -149,20 +154,19 @@ def _label(step: Step, name: str) -> str:
 
 
 def _facts(facts: list[tuple[str, str]]) -> str:
-    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>' for name, text in facts)
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>' for name, text in facts if text)
     return f'<table class="facts">{rows}</table>'
 
 
 def _option(step: Step, way: Any, k: int, count: int) -> str:
-    """One option: what changes, the effort, what the model says, and what is proved."""
-    says = outcome_text(way, step.scene.kind)
+    says = _outcome(way, step.scene.kind)
     confirmed = f"confirmed: the model says {says}" if way["confirmed"] else "NOT confirmed by the model"
     proved = f"{'proved' if way['proved'] else 'not proved'}: {way['proof']['claim']}"
     title = f"Option {k + 1}{' (kept)' * (k in step.kept)}" if count > 1 else "The change"
     foot = f"Effort: {way['effort']['words']} (cost {way['effort']['cost']}). {_capital(confirmed)}. {_capital(proved)}."
     body = f"<p>{escape(_capital(_changes(step, way)))}</p>"
     if step.scene.shape is None and way["changes"]:
-        by_name = {feature["name"]: feature for feature in step.scenery["features"]}
+        by_name = {feature["name"]: feature for feature in describe_scene(step.scene)["features"]}
         lines = "".join(
             f'<tr><th scope="row">{escape(change["label"])}</th><td>{escape(change["from"])}</td>'
             f'<td class="new">{escape(change["to"])}</td><td>{escape(change["share_text"])}</td>'
@@ -175,6 +179,11 @@ def _option(step: Step, way: Any, k: int, count: int) -> str:
     return f'<div class="option"><h3>{title}</h3>{body}<p>{escape(foot)}</p></div>'
 
 
+def _outcome(outcome: Mapping[str, Any], kind: str) -> str:
+    number = outcome["number"]
+    return f"{outcome['label']} ({number['text']})" if number and kind == "class" else str(outcome["label"])
+
+
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -183,19 +192,22 @@ def _proof(step: Step) -> str:
     proof, digest = step.reply["proof"], answer_digest(step)
     bound = f" Every allowed change to the goal costs at least {proof['lower_bound']}." if proof["lower_bound"] else ""
     text = f"{_capital(proof['text'])}.{bound if not proof['proved'] else ''}"
-    return f"<h3>Proof</h3><p>{escape(text)}</p><p>Digest of the answer with its proof: <code>{escape(digest)}</code></p>"
+    words = "; ".join(step.reply["question"])
+    return (
+        f"<h3>Proof</h3><p>{escape(text)}</p><p>Digest of the answer with its proof: <code>{escape(digest)}</code></p>"
+        f"<p>The question, as <code>counterleaf verify</code> prints it: <code>{escape(words)}</code></p>"
+    )
 
 
 def answer_digest(step: Step) -> str:
     """The SHA-256 that the JSON of an answer ends with, or why there is none."""
     try:
         return str(json.loads(step.answer.to_json())["digest"])
-    except CounterleafError as error:
+    except cl.CounterleafError as error:
         return f"not available: {error}"
 
 
 def _row(step: Step) -> str:
-    """All values of a row, for readers who do not have the table."""
     values = step.answer.source_values
     listed = [feature for feature in step.answer.schema if feature.name in values]
     facts = [(label_of(feature), value_text(feature, values[feature.name])) for feature in listed[:_MOST_VALUES]]
@@ -206,24 +218,16 @@ def _row(step: Step) -> str:
     return f'<h3>All values of {escape(step.who)}{edited}</h3><div class="values">{lines}</div>'
 
 
-def _first_of_each_row(steps: list[Step]) -> list[Step]:
-    """A step for each row whose values are listed; images are drawn instead."""
-    first: dict[Any, Step] = {}
-    for step in steps:
-        if step.scene.shape is None:
-            first.setdefault((step.scene.key, step.question.row, tuple(step.question.edits.items())), step)
-    return list(first.values())
-
-
 def _origin(steps: list[Step], name: str) -> str:
-    """Where the page comes from, how to verify it, and what it does not show."""
     scenes = {step.scene.key: step for step in steps}
     facts = [("Written", now())]
     for step in scenes.values():
-        leaves = f"{step.scenery['model']}, {step.scenery['n_leaves']:,} leaves, {len(step.scenery['features']):,} features"
+        described = describe_scene(step.scene)
+        leaves = f"{described['model']}, {described['n_leaves']:,} leaves, {len(described['features']):,} features"
         facts.append((f"Model: {step.scene.title}", f"{leaves}; SHA-256 of its JSON: {model_hash(step.scene.explainer)}"))
-    known = dict(versions())
-    known["scikit-learn"] = _installed("scikit-learn")
+    known = dict(versions()) | {"scikit-learn": "not installed"}
+    with suppress(metadata.PackageNotFoundError):
+        known["scikit-learn"] = metadata.version("scikit-learn")
     facts.append(("Software", ", ".join(f"{what} {version}" for what, version in known.items())))
     file = f"{name}.json" if len(steps) == 1 else f"{name}.jsonl"
     check = (
@@ -234,10 +238,3 @@ def _origin(steps: list[Step], name: str) -> str:
         f"<h2>Where this comes from</h2>{_facts(facts)}<h3>How to verify it</h3><p>{check}</p>"
         f"<h3>What it does not show</h3><p>{escape(_LIMITS)}</p>"
     )
-
-
-def _installed(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"

@@ -1,18 +1,21 @@
-"""The answers for all rows of a table to one question, found a block of rows at a time."""
+"""The answers for all rows of a table to one question, found a block of rows at a time, and the columns of the table."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from counterleaf.audit.report.cases import Cases, Collector, State, block_of
+import counterleaf as cl
+from counterleaf.audit.report.cases import Cases, Collector, State, block_of, stated
 from counterleaf.core.stopping import raise_if_stopped
-from counterleaf.explainer import Explainer
+from counterleaf.errors import some
 from counterleaf.explorer.session.answers.effort import measure_shares
+from counterleaf.explorer.session.scene import Scene
 from counterleaf.table.frames import Frame, cells_of, concat, take, with_columns
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
@@ -34,32 +37,48 @@ _STATUS = {
 _STATUS_OF = np.array([_STATUS[state] for state in State])
 
 
+def table_of(scene: Scene) -> Any:
+    """The rows of a data set, or raise if it has none."""
+    if scene.rows is None:
+        raise cl.CounterleafError(f"{scene.title} has no table of rows; paste some with Open, or pass --data")
+    return scene.rows
+
+
+def columns_of(scene: Scene, names: list[str]) -> dict[str, Any]:
+    """The codes of some features of all rows, null for a value that is missing or cannot be read."""
+    schema, rows = scene.explainer.schema, table_of(scene)
+    unknown = [name for name in names if name not in schema.names]
+    if unknown:
+        raise cl.CounterleafError(f"no feature {unknown[0]!r} in {scene.title}; expected one of {some(schema.names)}")
+    table = TableRows(take(rows, slice(MOST_ROWS)), schema)
+    columns = {}
+    for name in dict.fromkeys(names):
+        d = schema.index(name)
+        feature = schema.features[d]
+        codes = stated(table, feature, table.columns[d])
+        whole = not isinstance(feature, cl.Numeric)
+        columns[name] = [(int(x) if whole else x) if np.isfinite(x) else None for x in codes.tolist()]
+    return {"columns": columns, "n_rows": table.n}
+
+
+def class_of(scene: Scene, target: list[str]) -> int | None:
+    """The class whose probability the page shows: the only target, if the model has probabilities."""
+    tree = scene.explainer.tree
+    labels = [str(label) for label in tree.classes.tolist()]
+    has_one = not tree.is_regression and tree.has_probabilities and len(target) == 1
+    return labels.index(target[0]) if has_one and target[0] in labels else None
+
+
 class RowAnswers:
-    """The answers that are known so far.
+    """The answers that are known so far, for at most ``MOST_ROWS`` rows; ``class_index`` has its probability computed."""
 
-    Parameters
-    ----------
-    explainer : Explainer
-        The model.
-    rows : DataFrame
-        The table; at most ``MOST_ROWS`` of its rows are used.
-    question : dict
-        The arguments of ``explain_many``: target, cost, constraints and so on.
-    class_index : int, optional
-        The class whose probability is computed for each row.
-    """
-
-    def __init__(self, explainer: Explainer, rows: Frame, question: dict[str, Any], class_index: int | None = None) -> None:
+    def __init__(self, explainer: cl.Explainer, rows: Frame, question: cl.Question, class_index: int | None = None) -> None:
         self.explainer, self.question, self._class = explainer, question, class_index
         self.rows = rows if len(rows) <= MOST_ROWS else take(rows, slice(MOST_ROWS))
         self.n, self.done = len(self.rows), 0
         self._size = _FIRST if explainer.tree.computes else _MOST // 4
         self._frames: list[Frame] = []
-        self._status: list[int] = []
-        self._efforts: list[float | None] = []
-        self._counts: list[int | None] = []
-        self._labels: list[Any] = []
-        self._chances: list[float | None] = []
+        self._columns: defaultdict[str, list[Any]] = defaultdict(list)  # of what the page shows, and the labels
 
     def extend(self, seconds: float) -> None:
         """Explain further rows for about this time, at least one block."""
@@ -75,7 +94,7 @@ class RowAnswers:
 
     def _add(self, at: slice) -> None:
         part = take(self.rows, at)
-        found = self.explainer.explain_many(part, words=False, progress=False, **self.question)
+        found = self.explainer.explain_many(part, self.question, words=False, progress=False)
         raise_if_stopped()  # a stopped search ends like one that reached its time limit
         rows = TableRows(part, self.explainer.schema)
         collector = Collector(0)
@@ -86,16 +105,20 @@ class RowAnswers:
         efforts = np.where(reached, self._effort(cases, rows.n), np.where(cases.state == State.HAS, 0.0, np.nan))
         counts = np.where(cases.state == State.HAS, 0, sizes[cases.patterns])
         known = reached | (cases.state == State.HAS)
-        self._status += _STATUS_OF[cases.state].tolist()
-        self._efforts += _short(efforts)
-        self._counts += [count if there else None for count, there in zip(counts.tolist(), known.tolist(), strict=True)]
-        self._labels += cells_of(found["source_label"])
-        self._chances += [] if self._class is None else self._probabilities(rows)
+        columns = {
+            "status": _STATUS_OF[cases.state].tolist(),
+            "effort": _short(efforts),
+            "n_changes": [count if there else None for count, there in zip(counts.tolist(), known.tolist(), strict=True)],
+            "label": cells_of(found["source_label"]),
+            **({} if self._class is None else {"probability": self._probabilities(rows)}),
+        }
+        for name, values in columns.items():
+            self._columns[name] += values
         self._frames.append(found)
         self.done = at.stop
 
     def _effort(self, cases: Cases, n: int) -> Array:
-        """Return how far each row moves: the shares of the usual ranges, and 1 for each other choice, as in an answer."""
+        """How far each row moves: the shares of the usual ranges, and 1 for each other choice, as in an answer."""
         out = np.zeros(n)
         for d, one in cases.values.items():
             shares = measure_shares(self.explainer, d, one.old, one.new)
@@ -103,7 +126,7 @@ class RowAnswers:
         return out
 
     def _probabilities(self, rows: TableRows) -> list[float | None]:
-        """Return the probability of the class for each row that can be read."""
+        """The probability of the class for each row that can be read."""
         codes = rows.codes(slice(0, rows.n))
         whole = np.isfinite(codes).all(axis=1)
         out = np.full(rows.n, np.nan)
@@ -113,11 +136,10 @@ class RowAnswers:
         return _short(out)
 
     def frame(self) -> Frame:
-        """Return the answers for all rows as ``explain_many`` returns them."""
-        features = {name for found in self._frames for name in found.columns if name in self.explainer.schema.names}
-        others = [name for name in self._frames[0].columns if name not in self.explainer.schema.names]
-        optional = {name for found in self._frames for name in found.columns} - features - set(others)
-        names = [*others, *sorted(optional), *(name for name in self.explainer.schema.names if name in features)]
+        """The answers for all rows as ``explain_many`` returns them."""
+        columns = dict.fromkeys(name for found in self._frames for name in found.columns)
+        features = [name for name in self.explainer.schema.names if name in columns]
+        names = [*(name for name in columns if name not in features), *features]
         parts, start = [], 0
         for found in self._frames:
             part = take(self.rows, slice(start, start + len(found)))
@@ -127,24 +149,16 @@ class RowAnswers:
         return concat(parts) if len(parts) > 1 else parts[0]
 
     def reply(self, start: int) -> dict[str, Any]:
-        """Return what the page shows of the rows from ``start`` on."""
-        at, classes = slice(start, self.done), self.explainer.tree.classes.tolist()
-        out: dict[str, Any] = {
-            "start": start,
-            "next": None if self.done >= self.n else max(self.done, start),
-            "n_rows": self.n,
-            "status": self._status[at],
-            "effort": self._efforts[at],
-            "n_changes": self._counts[at],
-        }
-        if self.explainer.tree.is_regression:
-            return out | {"value": _short(np.array(self._labels[at], float))}
-        if self._class is not None:
-            out["probability"] = self._chances[at]
-        index = {label: k for k, label in enumerate(classes)}
-        return out | {"class_index": [index.get(label) for label in self._labels[at]]}
+        """What the page shows of the rows from ``start`` on."""
+        out: dict[str, Any] = {name: values[start:] for name, values in self._columns.items()}
+        out |= {"start": start, "next": None if self.done >= self.n else max(self.done, start), "n_rows": self.n}
+        labels, tree = out.pop("label"), self.explainer.tree
+        if tree.is_regression:
+            return out | {"value": _short(np.array(labels, float))}
+        index = {label: k for k, label in enumerate(tree.classes.tolist())}
+        return out | {"class_index": [index.get(label) for label in labels]}
 
 
 def _short(numbers: Array | Sequence[float]) -> list[float | None]:
-    """Return numbers for a drawing, None for those that are missing."""
+    """Numbers for a drawing, None for those that are missing."""
     return [float(f"{one:.{_DIGITS}g}") if math.isfinite(one) else None for one in np.asarray(numbers).tolist()]

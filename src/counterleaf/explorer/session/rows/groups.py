@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.audit.audit import Audit
+import counterleaf as cl
 from counterleaf.audit.measures.comparisons import MIN_ROWS
 from counterleaf.audit.measures.differences import TOO_FEW
 from counterleaf.audit.page.words import as_number, percent, points
 from counterleaf.audit.report.groups import MOST, as_bound, intervals, quartile_bounds
-from counterleaf.errors import CounterleafError
-from counterleaf.explorer.session.rows.answers import RowAnswers
-from counterleaf.explorer.session.words import feature_number
-from counterleaf.table.features import Feature, Numeric
+from counterleaf.explorer.session.question import Posed, is_effort
+from counterleaf.explorer.session.rows.answers import RowAnswers, columns_of
+from counterleaf.explorer.session.words import feature_number, label_of
 from counterleaf.table.frames import records
 
 _MOST_CHANGES = 3  # features that are listed for a group
@@ -30,12 +29,10 @@ _SHARES = ("share_has", "share_reaching")
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words for the sentences: the goal, the labels of the features, and whether the cost is a share of ranges."""
+    """The words for the sentences."""
 
-    goal: str
     already: str  # after "rows that", such as "are granted already"
-    labels: Mapping[str, str]
-    is_share: bool
+    is_share: bool  # whether the cost is a share of ranges
     groups: Mapping[str, str]  # the names of groups of dates and of large numbers
 
     def group(self, name: Any) -> str:
@@ -45,22 +42,65 @@ class Words:
         return percent(cost) if self.is_share else as_number(cost)
 
 
-def audit_of(answers: RowAnswers, by: str, cuts: list[float]) -> Audit:
-    """Return the report on the rows, grouped by a feature; all rows have to be answered."""
-    schema = answers.explainer.schema
+def describe_groups(posed: Posed, answers: RowAnswers, by: str, cuts: list[float]) -> dict[str, Any]:
+    """The figures of the groups by a feature, sentences about the largest differences, and remarks.
+
+    All rows have to be answered.
+    """
+    schema, goal = posed.scene.explainer.schema, posed.goal
     feature = schema.features[schema.index(by)]
-    if cuts and not isinstance(feature, Numeric):
-        raise CounterleafError(f"feature {by!r} is not numeric, so it has no bounds; expected an empty list")
-    options = dict(answers.question)
-    target = options.pop("target", None)
-    return Audit(
-        answers.explainer, answers.rows, answers.frame(), target=target, by={by: cuts}, conflicts=0, choices=False, **options
+    if cuts and not isinstance(feature, cl.Numeric):
+        raise cl.CounterleafError(f"feature {by!r} is not numeric, so it has no bounds; expected an empty list")
+    values = columns_of(posed.scene, [by])["columns"][by]
+    already = "are there already" if goal.target is None else f"are {goal.text} already"
+    words = Words(already, is_effort(posed.request), _name_groups(feature, values, cuts))
+    labels = {one.name: label_of(one) for one in schema}
+    audit = cl.Audit(
+        answers.explainer,
+        answers.rows,
+        answers.frame(),
+        question=answers.question,
+        by={by: cuts},
+        conflicts=0,
+        choices=False,
     )
+    features, groups = records(audit.features), []
+    for line in records(audit.groups):
+        mine = [one for one in features if (one["by"], one["group"]) == (line["by"], line["group"])]
+        mine.sort(key=lambda one: -one["rows"])
+        groups.append(
+            {
+                "label": "All rows" if not line["by"] else words.group(line["group"]),
+                "all": not line["by"],
+                **{name: _plain(line[name]) for name in _FIGURES},
+                "effort": words.effort(line["cost_median"]),
+                "effort_range": [words.effort(line["cost_q25"]), words.effort(line["cost_q75"])],
+                "changes": [
+                    {
+                        "feature": one["feature"],
+                        "label": labels.get(one["feature"], one["feature"]),
+                        "share": _plain(one["share"]),
+                        "direction": _direction(one),
+                    }
+                    for one in mine[:_MOST_CHANGES]
+                ],
+            }
+        )
+    return {
+        "by": by,
+        "label": labels[by],
+        "goal": goal.text,
+        "already": already,
+        "unit": "share" if words.is_share else "cost",
+        "groups": groups,
+        "sentences": _sentences(records(audit.differences), words, labels[by]),
+        "notes": audit.remarks(lambda name: labels.get(name, name)),
+    }
 
 
-def name_groups(feature: Feature, values: list[float | None], cuts: list[float]) -> dict[str, str]:
-    """Return the groups of a number as the report names them, each with its name in dates or with thousands separators."""
-    if not isinstance(feature, Numeric):
+def _name_groups(feature: cl.Feature, values: list[float | None], cuts: list[float]) -> dict[str, str]:
+    """The groups of a number as the report names them, each with its name in dates or with thousands separators."""
+    if not isinstance(feature, cl.Numeric):
         return {}
     bare = feature if feature.unit == "date" else replace(feature, unit=None)
 
@@ -73,44 +113,6 @@ def name_groups(feature: Feature, values: list[float | None], cuts: list[float])
         return {as_bound(value): write(value) for value in few.tolist()}
     bounds = cuts or quartile_bounds(there)
     return dict(zip(intervals(bounds), intervals(bounds, write), strict=True))
-
-
-def describe_groups(audit: Audit, by: str, words: Words) -> dict[str, Any]:
-    """Return the figures of the groups, sentences about the largest differences, and remarks."""
-    lines, features = records(audit.groups), records(audit.features)
-    groups = []
-    for line in lines:
-        group: dict[str, Any] = {name: _plain(line[name]) for name in _FIGURES}
-        mine = [one for one in features if (one["by"], one["group"]) == (line["by"], line["group"])]
-        mine.sort(key=lambda one: -one["rows"])
-        groups.append(
-            {
-                "label": "All rows" if not line["by"] else words.group(line["group"]),
-                "all": not line["by"],
-                **group,
-                "effort": words.effort(line["cost_median"]),
-                "effort_range": [words.effort(line["cost_q25"]), words.effort(line["cost_q75"])],
-                "changes": [
-                    {
-                        "feature": one["feature"],
-                        "label": words.labels.get(one["feature"], one["feature"]),
-                        "share": _plain(one["share"]),
-                        "direction": _direction(one),
-                    }
-                    for one in mine[:_MOST_CHANGES]
-                ],
-            }
-        )
-    return {
-        "by": by,
-        "label": words.labels.get(by, by),
-        "goal": words.goal,
-        "already": words.already,
-        "unit": "share" if words.is_share else "cost",
-        "groups": groups,
-        "sentences": _sentences(records(audit.differences), words, words.labels.get(by, by)),
-        "notes": audit._remarks(lambda name: words.labels.get(name, name)),
-    }
 
 
 def _plain(value: Any) -> Any:
@@ -127,7 +129,6 @@ def _direction(line: dict[str, Any]) -> int:
 
 
 def _sentences(differences: list[dict[str, Any]], words: Words, label: str) -> list[str]:
-    """Return the largest clear difference of each figure as a sentence, or that there is none."""
     out, compared = [], False
     for measure in (*_SHARES, "cost_median"):
         found = [one for one in differences if one["measure"] == measure and one["method"] != TOO_FEW]
@@ -143,7 +144,6 @@ def _sentences(differences: list[dict[str, Any]], words: Words, label: str) -> l
 
 
 def _sentence(one: dict[str, Any], words: Words, label: str) -> str:
-    """Return a difference, the group with the larger figure first."""
     more = one["difference"] > 0
     first, second = (words.group(one[name]) for name in (("group", "other") if more else ("other", "group")))
     value, other = (one["value"], one["other_value"]) if more else (one["other_value"], one["value"])

@@ -5,51 +5,41 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+import counterleaf as cl
 from counterleaf.audit.report.cases import stated
 from counterleaf.core.stopping import raise_if_stopped
-from counterleaf.errors import CounterleafError, flat, some
+from counterleaf.errors import flat, some
 from counterleaf.explorer.session.rows.answers import MOST_ROWS
 from counterleaf.storage.files import read_csv_text
 from counterleaf.storage.models import fit_rows, text_types
 from counterleaf.strict_json import loads
-from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.frames import Frame, make_frame, take
 from counterleaf.table.rows import TableRows
-from counterleaf.table.schema import Schema
 
 _MOST_COLUMNS = 10_000
 _MOST_LISTED = 3  # columns that a sentence names
 _SEPARATORS = "\t;,"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PastedRows:
-    """The rows, and sentences about how the text was understood."""
-
-    rows: Frame
-    notes: tuple[str, ...]
-
-
-def read_pasted(name: str, text: str, schema: Schema) -> PastedRows:
-    """Read rows for a model from text; every mistake is one line."""
+def read_pasted(name: str, text: str, schema: cl.Schema) -> tuple[Frame, list[str]]:
+    """Read rows for a model from text, with sentences about how it was understood; every mistake is one line."""
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
-        raise CounterleafError(f"{name} is empty; expected a line with the names of the columns and at least one row")
+        raise cl.CounterleafError(f"{name} is empty; expected a line with the names of the columns and at least one row")
     if "\0" in text:
-        raise CounterleafError(f"{name} is not text; expected CSV, JSON or JSON lines, or cells copied from a spreadsheet")
+        raise cl.CounterleafError(f"{name} is not text; expected CSV, JSON or JSON lines, or cells copied from a spreadsheet")
     notes: list[str] = []
     if text.lstrip()[0] in "[{":
         frame, found = _read_json(name, text, schema)
     else:
         frame, found = _read_csv(name, text.strip("\r\n"), schema, notes)
     if not len(frame):
-        raise CounterleafError(f"{name} has names of columns but no rows; expected at least one")
+        raise cl.CounterleafError(f"{name} has names of columns but no rows; expected at least one")
     raise_if_stopped()
     rows = fit_rows(frame, schema, name)
     raise_if_stopped()
@@ -60,11 +50,11 @@ def read_pasted(name: str, text: str, schema: Schema) -> PastedRows:
         listed = ", ".join(repr(column[:40]) for column in unused[:_MOST_LISTED])
         more = f" and {len(unused) - _MOST_LISTED} more" if len(unused) > _MOST_LISTED else ""
         notes.append(f"Not used by the model: {listed}{more}.")
-    return PastedRows(rows, (*notes, *_check_values(name, rows, schema)))
+    return rows, notes + _check_values(name, rows, schema)
 
 
-def typical_row(rows: Frame | None, schema: Schema) -> Frame:
-    """Return one row with the median or the most frequent value of each feature, or the middle of its bounds."""
+def typical_row(rows: Frame | None, schema: cl.Schema) -> Frame:
+    """One row with the median or the most frequent value of each feature, or the middle of its bounds."""
     table = None if rows is None else TableRows(rows, schema)
     values = {}
     for d, feature in enumerate(schema):
@@ -73,8 +63,8 @@ def typical_row(rows: Frame | None, schema: Schema) -> Frame:
     return make_frame([values])
 
 
-def _typical(feature: Feature, codes: Any) -> Any:
-    if isinstance(feature, Numeric):
+def _typical(feature: cl.Feature, codes: Any) -> Any:
+    if isinstance(feature, cl.Numeric):
         ends = [end for end in (feature.lower, feature.upper) if abs(end) < float("inf")]
         middle = float(np.median(codes)) if len(codes) else sum(ends) / len(ends) if ends else 0.0
         value = feature.nearest(middle, feature.lower, feature.upper)
@@ -83,13 +73,13 @@ def _typical(feature: Feature, codes: Any) -> Any:
     return feature.values[int(np.bincount(codes).argmax()) if len(codes) else 0]
 
 
-def _read_csv(name: str, text: str, schema: Schema, notes: list[str]) -> tuple[Frame, list[str]]:
+def _read_csv(name: str, text: str, schema: cl.Schema, notes: list[str]) -> tuple[Frame, list[str]]:
     """Read CSV text; without a line of names, the columns are in the order of the features."""
     if text.count("\n") > 2 * MOST_ROWS:
-        raise CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
+        raise cl.CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
     first = text.partition("\n")[0].rstrip("\r")
     if max(first.count(separator) for separator in _SEPARATORS) >= _MOST_COLUMNS:
-        raise CounterleafError(f"{name} has more than {_MOST_COLUMNS:,} columns; expected those of the model")
+        raise cl.CounterleafError(f"{name} has more than {_MOST_COLUMNS:,} columns; expected those of the model")
     header = _cells(name, first)
     renamed = _known_names(header, schema)
     if not any(column in schema.names for column in renamed) and len(header) == len(schema):
@@ -102,34 +92,34 @@ def _read_csv(name: str, text: str, schema: Schema, notes: list[str]) -> tuple[F
     csv.writer(line, delimiter=separator, lineterminator="\n").writerow(renamed)
     frame = read_csv_text(name, line.getvalue() + body, text_types(schema))
     if len(frame) > MOST_ROWS:
-        raise CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
+        raise cl.CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
     if list(take(frame.index, slice(1))) not in ([0], []):  # pandas takes the first cells for the names of the rows
-        raise CounterleafError(f"{name} cannot be read as a table: the rows have more cells than the line of names")
+        raise cl.CounterleafError(f"{name} cannot be read as a table: the rows have more cells than the line of names")
     frame.columns = list(map(str, frame.columns))
     return frame, renamed
 
 
 def _cells(name: str, line: str, separator: str | None = None) -> list[str]:
-    """Return the cells of the first line, divided by the separator that makes most of them."""
+    """The cells of the first line, divided by the separator that makes most of them."""
     try:
         found = [next(csv.reader([line], delimiter=one), []) for one in (_SEPARATORS if separator is None else separator)]
     except csv.Error as error:
-        raise CounterleafError(f"{name} cannot be read as a table ({flat(error)}); expected CSV") from None
+        raise cl.CounterleafError(f"{name} cannot be read as a table ({flat(error)}); expected CSV") from None
     return max(found, key=len)
 
 
-def _read_json(name: str, text: str, schema: Schema) -> tuple[Frame, list[str]]:
-    """Read an array of objects, one object, or one object per line."""
+def _read_json(name: str, text: str, schema: cl.Schema) -> tuple[Frame, list[str]]:
     rows = _json_rows(name, text)
     if len(rows) > MOST_ROWS:
-        raise CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
+        raise cl.CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
     present: dict[str, None] = {}
     for k, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise CounterleafError(f"{name}: row {k} is not an object; expected rows such as {_example(schema)}")
+            example = json.dumps({schema.names[0]: "..."})
+            raise cl.CounterleafError(f"{name}: row {k} is not an object; expected rows such as {example}")
         present |= dict.fromkeys(row)
         if len(present) > _MOST_COLUMNS:
-            raise CounterleafError(f"{name} has more than {_MOST_COLUMNS:,} columns; expected those of the model")
+            raise cl.CounterleafError(f"{name} has more than {_MOST_COLUMNS:,} columns; expected those of the model")
     known, names = dict(zip(present, _known_names(list(present), schema), strict=True)), set(schema.names)
     raise_if_stopped()
     out = []
@@ -137,7 +127,7 @@ def _read_json(name: str, text: str, schema: Schema) -> tuple[Frame, list[str]]:
         cells = {known[column]: value for column, value in row.items() if known[column] in names}
         nested = next((column for column, value in cells.items() if isinstance(value, list | dict)), None)
         if nested is not None:
-            raise CounterleafError(f"{name}: row {k} has an array or object in {nested!r}; expected text, a number or null")
+            raise cl.CounterleafError(f"{name}: row {k} has an array or object in {nested!r}; expected text, a number or null")
         out.append(cells)
     found = list(dict.fromkeys(known.values()))
     columns = [column for column in schema.names if column in found]
@@ -146,25 +136,23 @@ def _read_json(name: str, text: str, schema: Schema) -> tuple[Frame, list[str]]:
 
 def _json_rows(name: str, text: str) -> Sequence[Any]:
     try:
-        content = _loads(name, text)
+        content = loads(text)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, CounterleafError):
-            raise
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < 2 or text.lstrip().startswith("["):
-            raise CounterleafError(f"{name} is not valid JSON: {_reason(error)}") from None
-        return list(_json_lines(name, lines))
+            raise cl.CounterleafError(f"{name} is not valid JSON: {_reason(error)}") from None
+        return [_json_line(f"{name}, line {number},", line) for number, line in enumerate(lines, 1)]
+    _check_escapes(name, text, content)
     return content if isinstance(content, list) else [content]
 
 
-def _json_lines(name: str, lines: Iterable[str]) -> Iterable[Any]:
-    for number, line in enumerate(lines, 1):
-        try:
-            yield _loads(f"{name}, line {number},", line)
-        except CounterleafError:
-            raise
-        except (ValueError, RecursionError) as error:
-            raise CounterleafError(f"{name}, line {number}, is not valid JSON: {_reason(error)}") from None
+def _json_line(name: str, line: str) -> Any:
+    try:
+        content = loads(line)
+    except (ValueError, RecursionError) as error:
+        raise cl.CounterleafError(f"{name} is not valid JSON: {_reason(error)}") from None
+    _check_escapes(name, line, content)
+    return content
 
 
 def _reason(error: BaseException) -> str:
@@ -172,11 +160,9 @@ def _reason(error: BaseException) -> str:
     return flat(error).partition("; use sys.")[0]
 
 
-def _loads(name: str, text: str) -> Any:
-    content = loads(text)
+def _check_escapes(name: str, text: str, content: Any) -> None:
     if "\\u" in text:
         check_characters(name, content)
-    return content
 
 
 def check_characters(name: str, content: Any) -> None:
@@ -184,15 +170,11 @@ def check_characters(name: str, content: Any) -> None:
     try:
         json.dumps(content, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise CounterleafError(f"{name} contains half of a surrogate pair; expected whole characters") from None
+        raise cl.CounterleafError(f"{name} contains half of a surrogate pair; expected whole characters") from None
 
 
-def _example(schema: Schema) -> str:
-    return json.dumps({schema.names[0]: "..."})
-
-
-def _known_names(columns: Sequence[str], schema: Schema) -> list[str]:
-    """Return the names of columns with those of features that differ only in case, spaces, hyphens or underscores."""
+def _known_names(columns: Sequence[str], schema: cl.Schema) -> list[str]:
+    """The names of columns with those of features that differ only in case, spaces, hyphens or underscores."""
     by_letters: dict[str, list[str]] = {}
     for feature in schema:
         for text in {_letters(feature.name), _letters(str(getattr(feature, "label", None) or feature.name))}:
@@ -211,23 +193,23 @@ def _letters(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
-def _check_values(name: str, rows: Frame, schema: Schema) -> list[str]:
-    """Return a sentence about values that the model does not know; refuse rows that are all of this kind."""
+def _check_values(name: str, rows: Frame, schema: cl.Schema) -> list[str]:
+    """A sentence about values that the model does not know; refuse rows that are all of this kind."""
     table = TableRows(rows, schema)
     unreadable = np.zeros(table.n, bool)
     example = ""
     for feature, column in zip(schema, table.columns, strict=True):
         codes, cells = table.column_codes(feature, column), list(column)
         bad = ~np.isfinite(codes)
-        if isinstance(feature, Numeric):
+        if isinstance(feature, cl.Numeric):
             bad &= np.array([not _is_gap(cell) for cell in cells])
         if bad.any() and not example:
             k = int(bad.argmax())
-            expected = "a number" if isinstance(feature, Numeric) else f"one of {some(feature.values, 4)}"
+            expected = "a number" if isinstance(feature, cl.Numeric) else f"one of {some(feature.values, 4)}"
             example = f"row {k} has {str(cells[k])[:40]!r} in {feature.name!r}; expected {expected}"
         unreadable |= bad
     if unreadable.all():
-        raise CounterleafError(f"{name}: no row can be read: {example}")
+        raise cl.CounterleafError(f"{name}: no row can be read: {example}")
     count = int(unreadable.sum())
     return [f"{count:,} {'row' if count == 1 else 'rows'} cannot be read: {example}."] if count else []
 

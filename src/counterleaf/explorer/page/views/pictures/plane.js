@@ -254,8 +254,7 @@ export class Plane {
     }
     if (number === null) return this.scene.classes[index];
     if (scale.output >= 0) return `${this.scene.classes[scale.output]} ${percentText(number)}`;
-    const unit = this.scene.output?.unit;
-    return `${Number(number.toPrecision(4)).toLocaleString("en-US")}${unit ? ` ${unit}` : ""}`;
+    return Number(number.toPrecision(4)).toLocaleString("en-US");
   }
 
   wordsAt(point) {

@@ -15,15 +15,11 @@ export function formatEffort(effort) {
 /** What the model says about a row, in words. */
 export function saysText(scene, value) {
   if (value === null || value === undefined) return "…";
-  return scene.kind === "value" ? formatNumber(value) + (scene.output?.unit ? ` ${scene.output.unit}` : "") : scene.classes[value];
+  return scene.kind === "value" ? formatNumber(value) : scene.classes[value];
 }
 
 /** The quantities of a data set: {key, label, kind, step, values (of categories), of(data) -> array, format(value), gap}. */
 export function quantities(scene) {
-  const says =
-    scene.kind === "value"
-      ? { format: (value) => formatNumber(value), label: scene.output?.label ?? "What the model says" }
-      : { values: scene.classes, format: (value) => scene.classes[value], label: "What the model says" };
   return [
     ...scene.features.map((feature) => ({
       key: `f:${feature.name}`,
@@ -38,7 +34,14 @@ export function quantities(scene) {
     })),
     { key: "effort", label: "Effort", of: (data) => data.effort, format: formatEffort, gap: "no way known" },
     ...(scene.probabilities ? [chanceQuantity(scene)] : []),
-    { key: "says", of: (data) => data.says, gap: "not read", ...says },
+    {
+      key: "says",
+      label: "What the model says",
+      values: scene.kind === "value" ? undefined : scene.classes,
+      of: (data) => data.says,
+      format: (value) => saysText(scene, value),
+      gap: "not read",
+    },
     { key: "row", label: "Row number", step: 1, of: (data) => Array.from({ length: data.n }, (_, k) => k), format: formatNumber, gap: "" },
   ];
 }
