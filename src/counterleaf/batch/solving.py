@@ -274,6 +274,7 @@ class TreeSolver(Solver):
             or self.decision.curved
             or limits.rows
             or limits.clauses
+            or self._moves_freely
             or limits.pool is not None
             or limits.near is not None
             or self.query.question.max_nodes is not None
@@ -283,6 +284,13 @@ class TreeSolver(Solver):
             return None
         oblique = self.search.splits(self.query.margin).oblique
         return None if oblique else boxes_of(self.search, prices, self.query.margin)
+
+    @functools.cached_property
+    def _moves_freely(self) -> bool:
+        """Whether some number costs as much far away as near: of several cheapest rows, the search chooses another one."""
+        numbers = self.schema.starts[[d for d, feature in enumerate(self.schema) if isinstance(feature, Numeric)]]
+        curve_up, slope_up, curve_down, slope_down = self.query.prices.rows[:, numbers]
+        return bool(((curve_up == 0) & (slope_up == 0)).any() or ((curve_down == 0) & (slope_down == 0)).any())
 
     @functools.cached_property
     def _depends_on_row(self) -> bool:

@@ -51,7 +51,7 @@ def _cluster(jobs: int, address: str | None) -> Iterator[Any]:
     where = here if address is None else {"address": address}
     try:
         cluster.init(**where, logging_level=logging.ERROR, log_to_driver=False)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises a bare Exception where its processes do not start in time
         raise CounterleafError(f"no Ray answers at {address or 'this machine'} ({flat(error)[:200]})") from None
     try:
         yield cluster
