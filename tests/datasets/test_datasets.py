@@ -356,6 +356,6 @@ def test_mnist_itself(monkeypatch):
     assert y_train.value_counts().sort_index().tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
     assert y_test.value_counts().sort_index().tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
     assert (X_train.to_numpy().min(), X_test.to_numpy().max()) == (0.0, 1.0)
-    pixels, labels = mnist._read_folder(SHARED / "mnist")
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", openml(pixels.tobytes(), labels))
+    pixels = np.rint(255.0 * digits.data.to_numpy()).astype(np.uint8)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", openml(pixels.tobytes(), digits.target))
     assert datasets.load_mnist(download=True).target.equals(digits.target)
