@@ -4,6 +4,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from support.batch_cases import alike, cells, number_batch, one_of, table_batch
 from support.seeds import seeds
@@ -99,3 +102,31 @@ def test_rows_with_fewer_alternatives_have_fewer_lines():
     stuck = EXPLAINER.explain_many(X[:30], target="yes", count=50, constraints=cl.freeze(*"abcd"))
     assert set(stuck.groupby(level=0).size()) == {1}
     assert set(stuck["status"]) == {"optimal", "infeasible"}
+
+
+COSTS = [None, cl.L2(), cl.Changes(), cl.L1("range") + cl.Changes(0.1), cl.L1("range", multiplier={"a": 0.0})]
+RULES = [[], [cl.max_changes(1)], [cl.freeze("b")], [cl.max_changes(2), cl.only_decrease("b", at_most=3), cl.freeze("e")]]
+
+
+@pytest.mark.parametrize("seed", seeds(40))
+def test_mixed_columns_free_numbers_charges_and_numbers_of_changes(seed):
+    """Limits on changes are searched in boxes; where a number is free, several rows cost the same, and the search decides."""
+    rng = np.random.default_rng(seed)
+    n = 200
+    data = pd.DataFrame({"a": rng.normal(size=n).round(2), "b": rng.integers(0, 9, n), "c": rng.choice(list("xyz"), n)})
+    data = data.assign(d=rng.gamma(1, 3, n), e=rng.random(n) < 0.5)
+    points = (data["a"] > 0) + 0 + (data["b"] > 4) + (data["c"] == "x") + (data["d"] > 3) + data["e"] + rng.integers(0, 2, n)
+    columns = make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough")
+    tree = DecisionTreeClassifier(max_leaf_nodes=int(rng.integers(3, 40)), random_state=seed)
+    explainer = cl.Explainer(make_pipeline(columns, tree).fit(data, np.where(points >= 3, "yes", "no")), data=data)
+    question = {"cost": COSTS[seed % 5], "constraints": RULES[rng.integers(4)], "margin": [0.0, {"b": 0.5}][rng.integers(2)]}
+    question |= {"target": ["yes", None, {"yes": 0.0, "no": 0.3}][rng.integers(3)]}
+    rows = data.sample(8, random_state=seed).reset_index(drop=True)
+    for options in ({"count": 3}, {"count": None, "distinct": {"features": 2}}, {"count": 2, "distinct": "leaves"}):
+        out = explainer.explain_many(rows, **question, **options)
+        compare(explainer, rows, out, out.index, options.pop("count"), **question, **options)
+    for k, line in explainer.explain_many(rows, **question).iterrows():
+        answer = explainer.explain(rows.loc[k], **question)
+        assert line["status"] == answer.status
+        assert not len(answer) or (line["cost"], line["leaf"]) == (answer.best.cost, answer.best.leaf)
+        assert not len(answer) or all(line[name] == new for name, (_, new) in answer.best.changes.items())

@@ -74,7 +74,8 @@ class Lines:
     def batch(self, again: Callable[[TableRows], Solver], columns: Columns) -> tuple[Batch, Order]:
         """Return what is known about all lines, and their order; ``again`` makes the solver of their rows, if they repeat."""
         whole = [np.concatenate(cells) for cells in zip(*self._parts, strict=True)]
-        rows, ranks, status, short, *outcomes = (cells[np.lexsort((whole[1], whole[0]))] for cells in whole)
+        order = np.lexsort((whole[1], whole[0]))
+        rows, ranks, status, short, *outcomes = (cells[order] for cells in whole)
         table = self._solver.rows
         repeats = self._solver.query.count != 1
         made = Batch(
