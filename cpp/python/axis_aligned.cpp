@@ -201,8 +201,8 @@ void bind_boxes(nb::module_& m) {
         .def_prop_ro("plain", [](const BoundBoxes& self) { return self.boxes.is_plain(); })
         .def("nearest", &BoundBoxes::nearest, "rows"_a, "least"_a, "lower"_a, "upper"_a, "limit"_a, "threads"_a = 1,
              "stop"_a = nb::none())
-        .def("cheapest", &BoundBoxes::cheapest, "rows"_a, "least"_a, "kinds"_a, "lower"_a, "upper"_a, "limit"_a,
-             "changes"_a, "threads"_a = 1, "stop"_a = nb::none());
+        .def("cheapest", &BoundBoxes::cheapest, "rows"_a, "least"_a, "kinds"_a, "lower"_a, "upper"_a, "limit"_a, "changes"_a,
+             "threads"_a = 1, "stop"_a = nb::none());
 }
 
 }  // namespace counterleaf
