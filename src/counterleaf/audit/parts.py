@@ -68,7 +68,7 @@ class Task:
                 yield by_row[span.row], content
 
     def finish(self, part: Part, content: Content, stopped: Callable[[], bool] = lambda: False) -> PartRecord:
-        """Find the answers for the rows of a part and write them; ``stopped`` is asked after each batch, and ends the work."""
+        """Find the answers for the rows of a part and write them; ``stopped()`` after a batch ends the work."""
         answers, proofs, row = [], [], part.span.row
         for batch, problems in batches(self.inputs[part.file], self.forms[part.file], part.span, content, self.wanted):
             texts: dict[int, str] = {}

@@ -435,23 +435,22 @@ class TreeSolver(Solver):
         sources = np.ascontiguousarray(self.spread(codes[lines]))
         places = self.lines_of(sources)
         for changes, here in [((), slice(None))] if avoided is None else avoided.of(lines).alike():
-            query = replace(self.query, avoided=changes)
+            query = replace(self.query, avoided=changes) if changes else self.query
             if not self.apart:
-                self._search_together(out, lines[here], sources[here], places[here], (self.each[0], query))
+                self._search_together(out, lines[here], sources[here], places[here], self.each[0], query)
                 continue
             for place, target in enumerate(self.each):
                 of_target = np.arange(len(lines))[here]
                 of_target = of_target[places[of_target] == place]
                 if len(of_target):
                     first = np.zeros(len(of_target), np.int64)
-                    self._search_together(out, lines[of_target], sources[of_target], first, (target, query))
+                    self._search_together(out, lines[of_target], sources[of_target], first, target, query)
         return out
 
     def _search_together(
-        self, out: Outcomes, lines: Array, sources: Array, places: Array, asked: tuple[TreeTarget, Query]
+        self, out: Outcomes, lines: Array, sources: Array, places: Array, target: TreeTarget, query: Query
     ) -> None:
         """Search for some rows in one call; ``places`` are those of their targets."""
-        target, query = asked
         limited = bool(self.constraints or query.avoided)
         limits = self.limits_of(sources) if limited else None
         if limited and limits is None:

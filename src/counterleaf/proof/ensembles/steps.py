@@ -55,7 +55,7 @@ class ForestProof:
         return cls(**same, **steps, **more, links=links)
 
     def holds(self, setting: Setting) -> bool:
-        """Whether the steps prove that no row costs less than the cutoff; raises one of UNPROVABLE if they are no proof."""
+        """Whether the steps prove that no row costs less than the cutoff; raises one of UNPROVABLE if they prove nothing."""
         return _Check(self, setting).run()
 
     def multipliers_of(self, k: int, setting: Setting) -> Multipliers:
