@@ -11,6 +11,7 @@ versions of Python and of the libraries; they are compared only where these are 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import pickle
@@ -129,7 +130,10 @@ def run(folder: Path) -> None:
     for name, call in paths(folder).items():
         call()
         print(name, flush=True)
+        gc.collect()
+        gc.disable()  # a collection of the whole heap would count in whichever call it falls
         sys.call_tracing(call, ())
+        gc.enable()
 
 
 def count() -> dict[str, int]:

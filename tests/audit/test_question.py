@@ -155,7 +155,7 @@ def test_constraints_on_several_features_are_split():
 )
 def test_constraints_in_words(constraint, words):
     schema = cl.Schema([cl.Numeric("age"), cl.Numeric("income"), cl.Categorical("job", ["cook", "smith"])])
-    assert constraint.words(schema) == words
+    assert constraint.in_words(schema) == words
 
 
 def test_costs_in_words():

@@ -43,7 +43,7 @@ class Doubled(Constraint):
         """Return its entry in a file."""
         return {"doubled": self.name}
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         """Return it as part of a sentence."""
         return f"{self.features(schema)[0]} must at least double"
 

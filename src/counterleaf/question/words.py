@@ -32,7 +32,7 @@ def constraint_words(constraints: Sequence[Constraint], schema: Schema) -> str:
     frozen = [one for one in constraints if isinstance(one, Limit) and one.is_frozen]
     names = [name for one in frozen for name in one.features(schema)]
     texts = [f"unchanged: {', '.join(names)}"] * bool(names)
-    return "; ".join(texts + [one.words(schema) for one in constraints if one not in frozen])
+    return "; ".join(texts + [one.in_words(schema) for one in constraints if one not in frozen])
 
 
 def target_in_words(target: Any) -> str:
@@ -49,7 +49,7 @@ def question_in_words(query: Query, schema: Schema) -> tuple[tuple[str, str], ..
     """Return the parts of a question with their names, in words for readers who do not write Python."""
     question, margin = query.question, query.margin
     parts = [("target", target_in_words(question.target)), ("cost", cost_words(query.cost))]
-    parts += [("constraint", one.words(schema)) for one in query.constraints] or [("constraints", "none")]
+    parts += [("constraint", one.in_words(schema)) for one in query.constraints] or [("constraints", "none")]
     if isinstance(margin, tuple):
         named = [f"{value:.4g} of {name}" for name, value in zip(schema.names, margin, strict=True) if value]
         parts += [("margin", ", ".join(named))] * bool(named)

@@ -104,7 +104,7 @@ def input_lines(explainer: Any, query: Query, missing: Mapping[str, int]) -> lis
     schema, used = explainer.schema, used_features(explainer.tree, explainer.schema)
     rules, lines = by_feature(query.constraints), []
     for d, feature in enumerate(schema):
-        mine = [one.words(schema) for one in rules if feature.name in one.features(schema)]
+        mine = [one.in_words(schema) for one in rules if feature.name in one.features(schema)]
         lines.append(
             {
                 "feature": feature.name,

@@ -178,7 +178,7 @@ def list_settings(scene: Scene, request: PageQuestion) -> list[Setting]:
 
 def _required_setting(constraint: cl.Constraint, schema: cl.Schema) -> Setting:
     """A rule of the user in words, "debt must be at most 3,000", and after "require": "debt of at most 3,000"."""
-    text = constraint.words(schema)
+    text = constraint.in_words(schema)
     required = text.replace(" must be at ", " of at ").replace(" must not ", " not to ").replace(" must ", " to ")
     return Setting(f"{text}, always required", "required", None, constraint, required)
 

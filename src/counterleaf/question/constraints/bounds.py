@@ -86,9 +86,9 @@ class Limit(Boxed):
     def by_feature(self) -> list[Self]:
         if len(self.names) == 1:
             return [self]
-        made = self.call.partition("(")[0]
-        rest = self.call[len(call_text(made, *self.names)) - 1 :]  # other arguments
-        return [replace(self, names=(name,), call=call_text(made, name)[:-1] + rest) for name in self.names]
+        made = self.words.partition("(")[0]
+        rest = self.words[len(call_text(made, *self.names)) - 1 :]  # other arguments
+        return [replace(self, names=(name,), words=call_text(made, name)[:-1] + rest) for name in self.names]
 
     def check(self, schema: Schema) -> None:
         """Refuse limits on a change that are smaller than a step of the feature: a share that was meant as a percentage."""
@@ -185,14 +185,14 @@ class Limit(Boxed):
             return {"freeze": name}
         low = _distance_out(self.lower) if self.from_lower else None
         high = _distance_out(self.upper) if self.from_upper else None
-        if self.call.startswith("within("):
+        if self.words.startswith("within("):
             return {"within": name, **present({"from": low, "to": high})}
         if self.from_lower and size_of(self.lower) >= 0:
             return {"only_increase": name, **present({"by": low or None, "at_most": high})}
         most = _distance_out(opposite(self.lower)) if self.from_lower else None
         return {"only_decrease": name, **present({"by": _distance_out(opposite(self.upper)) or None, "at_most": most})}
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         names = ", ".join(self.features(schema))
         if self.is_frozen:
             return f"unchanged: {names}" if len(self.names) > 1 else f"{names} must not change"

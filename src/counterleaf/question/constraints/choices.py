@@ -41,7 +41,7 @@ class Choice(Boxed):
     def to_json(self) -> dict[str, Any]:
         return {"allow" if self.allowed else "forbid": plain(self.name), "values": [plain(value) for value in self.values]}
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         values = " or ".join(map(word, self.values))
         return f"{self.features(schema)[0]} must {'' if self.allowed else 'not '}be {values}"
 

@@ -44,7 +44,7 @@ class Becomes(Limit):
     def to_json(self) -> dict[str, Any]:
         return {"becomes": name_out(self.names), "value": short(self.lower)}
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         return f"{self.features(schema)[0]} becomes {word(self.lower)}"
 
 
@@ -55,7 +55,7 @@ class Stays(Limit):
     def to_json(self) -> dict[str, Any]:
         return {"stays": name_out(self.names)}
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         return f"{self.features(schema)[0]} stays the same"
 
 
@@ -71,7 +71,7 @@ class Changed(Statement):
     def to_json(self) -> dict[str, Any]:
         return {"changed": plain(self.name)}
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         return f"{self.features(schema)[0]} changes"
 
 
@@ -174,8 +174,8 @@ class Implies(Alternatives):
     def to_json(self) -> dict[str, Any]:
         return {"implies": {"if": self.condition.to_json(), "then": self.then.to_json()}}
 
-    def words(self, schema: Schema) -> str:
-        return f"if {self.condition.words(schema)}, then {self.then.words(schema)}"
+    def in_words(self, schema: Schema) -> str:
+        return f"if {self.condition.in_words(schema)}, then {self.then.in_words(schema)}"
 
 
 def cases(

@@ -22,10 +22,10 @@ _GREATEST = sys.float_info.max
 class Statement(ABC):
     """A constraint, or a condition of ``implies``; it is printed as the call that made it."""
 
-    call: str
+    words: str
 
     def __repr__(self) -> str:
-        return self.call
+        return self.words
 
     def about(self) -> tuple[Any, ...]:
         """Return the features that it names, as the user named them; none if it is about all."""
@@ -46,7 +46,7 @@ class Statement(ABC):
         """
         return list(dict.fromkeys(schema.names[schema.index(name)] for name in self.about()))
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         """Return it as part of a sentence for people: "income may only rise, by at most 20 %".
 
         Parameters
@@ -59,7 +59,7 @@ class Statement(ABC):
         str
             The words; by default the call.
         """
-        return self.call
+        return self.words
 
     def to_json(self) -> dict[str, Any]:
         """Return its entry in a file, from which the function of its verb makes it again.
@@ -85,7 +85,7 @@ class Constraint(Statement):
 
     Parameters
     ----------
-    call : str
+    words : str
         The call that makes the constraint, which is how it is printed.
     """
 

@@ -95,7 +95,7 @@ class Row(Constraint):
         named = all(isinstance(name, str) for name in coef)
         return {"linear": coef if named else list(map(list, coef.items())), "relation": self.relation, "rhs": short(self.rhs)}
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         named = {one: one if isinstance(one, str) else schema.names[schema.index(one)] for one in self.coef}
         terms = [f"{value_words(a)} times {named[one]}" if a != 1 else named[one] for one, a in self.coef.items()]
         return f"{' plus '.join(terms)} must be {_RELATIONS[self.relation]} {value_words(self.rhs)}"
@@ -116,7 +116,7 @@ class MaxChanges(Constraint):
     def to_json(self) -> dict[str, Any]:
         return {"max_changes": self.count}
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         return f"at most {self.count} {'feature' if self.count == 1 else 'features'} may change"
 
 
@@ -130,7 +130,7 @@ class Support(Constraint):
     def add_to(self, limits: Limits, schema: Schema, sources: Array) -> None:
         """Add nothing: it is about leaves."""
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         return f"at least {self.least:,} rows of the data must reach the same leaf of the tree"
 
 

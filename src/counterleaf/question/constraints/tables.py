@@ -40,7 +40,7 @@ class Among(Constraint):
         names = column_names(self.rows) if is_frame(self.rows) else None
         return {"among": cells if names is None else [dict(zip(names, row, strict=True)) for row in cells]}
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         return f"the changed row must be one of {len(self.rows):,} given rows"
 
 
@@ -68,7 +68,7 @@ class Near(Constraint):
             f"{self} cannot be written, because it refers to a whole table; make it in Python with near(...)"
         )
 
-    def words(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         return f"the changed row must be as near to a row of its class as {100 * self.quantile:g} % of the data are"
 
 

@@ -34,7 +34,7 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
 
 def _describe_scene(scene: Scene) -> dict[str, Any]:
     explainer, tree, schema = scene.explainer, scene.explainer.tree, scene.explainer.schema
-    rules = [one.words(schema) for one in scene.constraints]
+    rules = [one.in_words(schema) for one in scene.constraints]
     histograms = _histograms(scene)
     output = None
     if scene.kind == "value":
