@@ -34,7 +34,7 @@ def test_kills_at_random_moments(tmp_path):
 
 
 def wait_for_parts(process, folder, count):
-    """Wait until an audit has so many parts, or has ended."""
+    """Wait until an audit has written that many parts, or has ended."""
     until(lambda: process.poll() is not None or len(list(folder.glob("part*"))) >= count, 120)
 
 

@@ -26,7 +26,7 @@ def million(tmp_path_factory):
 
 
 def tasks(plan, slow, seconds, workers):
-    """The units of a queue whose parts take so many seconds per row."""
+    """Return the units of a queue whose parts take this many seconds per row."""
     queue, out, waiting = Queue(plan, {part.number for part in plan.parts}, slow), [], []
     waiting += queue.take(AHEAD * workers, workers)
     while waiting:

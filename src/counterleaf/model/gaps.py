@@ -312,7 +312,7 @@ def _expanded_ensemble(
 def _points(model: Any, schema: Schema) -> Array:
     """Return made-up rows, as variables of a schema with gaps.
 
-    They are next to the cuts of an ensemble, and some lack numbers. There is one in each of the leaves of a tree that can be
+    They are next to the cuts of an ensemble, and some have gaps. There is one in each of the leaves of a tree that can be
     reached; none if a split is oblique or a leaf linear.
     """
     domains = [schema.domains.get(name, (-np.inf, np.inf)) for name in schema.names]

@@ -16,6 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,7 +149,7 @@ class ModelQuestion:
             wanted: dict[tuple[int, ...], list[tuple[dict[frozenset[int], bool], Array]]] = {}
             for known, places in waiting:
                 try:
-                    found = smallest_conflict(everything, lambda subset, known=known: _leaves_a_row(known, subset))  # type: ignore[misc]
+                    found = smallest_conflict(everything, partial(_leaves_a_row, known))
                 except _UnknownError as error:
                     wanted.setdefault(error.args[0], []).append((known, places))
                 else:
